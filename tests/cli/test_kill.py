@@ -140,3 +140,30 @@ def test_a_killed_run_loses_and_repeats_no_row(
             assert appended_in(folder, predictions) >= saved.output_position.size or (folder / "p.parquet").exists()
     assert cli(*arguments(predictions), folder=folder).code == 0
     assert files_in(folder) == whole.files
+
+
+def test_a_killed_run_leaves_no_learners_of_keys(tmp_path: Path) -> None:
+    folder, temporary = fresh_folder(tmp_path / "killed"), tmp_path / "temporary"
+    temporary.mkdir()
+    keyed = ["--learner", "keyed", "--by", "zone", "--set", "max_learners=1"]
+    command = [*PROGRAM, "run", "-", "--target", TARGET, "--drop", "ride", *keyed, "--save", "model", "--head", "50"]
+    with (
+        (folder / "rides.csv").open("rb") as table,
+        subprocess.Popen(
+            [*command, "--save-every", "50"],
+            cwd=folder,
+            env={**ENVIRONMENT, "TMPDIR": str(temporary)},
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process,
+    ):
+        assert process.stdin is not None
+        process.stdin.write(table.read())  # which is not the end of the table
+        process.stdin.flush()
+        while not (folder / "model").exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    left = {name for name in os.listdir(folder) if not name.startswith(".model.")}  # locks, and a file half written
+    assert left == {"model", "rides.csv"}
+    assert not list(temporary.iterdir())

@@ -2,13 +2,15 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ellipack import MetricRegressor
+from ellipack import KeyedRegressor, MetricRegressor
+from ellipack.cli.learners import use_folder_of_outputs
 from ellipack.evaluation.run import load_run
 from ellipack.validation import Floats
 from tests.cli.runner import CliRunner
@@ -138,3 +140,25 @@ def test_one_learner_per_key(cli: CliRunner, folder: Path) -> None:
     refused = cli("run", "all.csv", "-t", "units", "--learner", "keyed", folder=folder)
     assert refused.code == 2
     assert "--learner keyed needs --by" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("outputs", "expected"),
+    [
+        ([None, "-", "b/p.csv"], "b"),
+        (["a/model", "b/p.csv"], "a"),
+        (["/dev/null", "a/link"], "b"),
+        ([None, "-", "/dev/null"], None),
+    ],
+)
+def test_the_learners_of_keys_are_in_the_folder_of_the_first_output(
+    outputs: list[str | None], expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    (tmp_path / "b" / "report").touch()
+    (tmp_path / "a" / "link").symlink_to(tmp_path / "b" / "report")
+    learner = KeyedRegressor("shop")
+    use_folder_of_outputs(learner, *outputs)
+    assert learner._options().limits.folder == (expected and os.path.realpath(expected))

@@ -1,6 +1,9 @@
 """`KeyedRegressor` against a literal reference, and the same bits whatever is in memory."""
 
+import os
 import pickle
+import signal
+import tempfile
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from copy import deepcopy
 from multiprocessing import get_context
@@ -17,7 +20,8 @@ import ellipack
 from ellipack import KeyedRegressor, MetricConfig, MetricRegressor
 from ellipack.errors import InputError, ModelFileError, ShapeError
 from ellipack.learners.intervals import COVERAGES
-from ellipack.learners.keyed import partitions
+from ellipack.learners.keyed import partitions, store
+from ellipack.learners.keyed.nameless_file import NamelessFile
 from ellipack.row_keys import hash_row
 from ellipack.validation import Floats
 from tests.reference.keyed import ReferenceKeyed
@@ -175,60 +179,76 @@ def test_late_labels() -> None:
     assert keyed().learn_late(X[:1], y[:1], first, keys=keys[:1]).n_keys_ == 1
 
 
-def file_name(key: str) -> str:
-    return f"{hash_row([key]) & (2**64 - 1):016x}"
-
-
 class TestFiles:
-    """Files of learners that are not in memory."""
+    """Learners that are not in memory. They are in a file without a name."""
 
     def fitted(self, folder: Path, **parameters: Any) -> KeyedRegressor:
         X, y, keys = panel(40, 5)
         return keyed(max_learners=2, folder=str(folder), **parameters).fit(X, y, keys=keys)
 
-    def files(self, folder: Path) -> list[Path]:
-        return [each for each in folder.rglob("*") if each.is_file()]
+    def on_disk(self, learner: KeyedRegressor) -> list[str]:
+        """Return the names of the keys whose learners are on disk."""
+        store = learner.state_.store
+        return [name for name in "abcde" if hash_row([name]) in store._places.keys() - store._recent.keys()]
 
-    def test_there_is_one_for_each_learner_that_is_not_in_memory(self, tmp_path: Path) -> None:
-        learner = self.fitted(tmp_path)
-        assert learner.n_keys_on_disk_ == 3 == len(self.files(tmp_path))
-        del learner
+    @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="the file has a name until it is created")
+    def test_there_is_never_a_name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        X, y, keys = panel(40, 5)
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        learners = self.fitted(tmp_path), keyed(max_learners=2).fit(X, y, keys=keys)
+        assert [each.n_keys_on_disk_ for each in learners] == [3, 3]
         assert not list(tmp_path.iterdir())
+
+    @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are not known")
+    def test_the_file_is_closed_with_its_learner(self, tmp_path: Path) -> None:
+        def is_open() -> bool:
+            links = [each for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+            return any(str(tmp_path) in str(each.readlink()) for each in links)
+
+        learner = self.fitted(tmp_path)
+        assert is_open()
+        del learner
+        assert not is_open()
 
     def test_the_least_recently_used_learner_is_moved(self, tmp_path: Path) -> None:
         X, y, _ = panel(4, 2)
         learner = keyed(max_learners=2, folder=str(tmp_path)).fit(X[:2], y[:2], keys=["a", "b"])
         learner.predict(X[:1], keys=["a"])
         learner.partial_fit(X[2:3], y[2:3], keys=["c"])
-        assert [each.name for each in self.files(tmp_path)] == [file_name("b")]
+        assert self.on_disk(learner) == ["b"]
 
     def test_a_copy_has_its_own(self, tmp_path: Path) -> None:
-        learner = self.fitted(tmp_path)
         X, y, keys = panel(40, 5)
-        copy = deepcopy(learner).partial_fit(X, y, keys=keys)
-        assert len(self.files(tmp_path)) == 6
-        del copy
-        assert len(self.files(tmp_path)) == 3
-        assert np.isfinite(learner.predict(X, keys=keys)).all()
+        learner = self.fitted(tmp_path)
+        expected = learner.predict(X, keys=keys)
+        copy = deepcopy(learner).partial_fit(X, -y, keys=keys)
+        assert learner.n_keys_on_disk_ == copy.n_keys_on_disk_ == 3
+        assert learner.predict(X, keys=keys).tolist() == expected.tolist()
 
-    @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-1])])
-    def test_a_lost_or_damaged_one_is_told_and_changes_nothing(self, tmp_path: Path, damage: Any) -> None:
+    def test_a_damaged_one_is_told_and_changes_nothing(self, tmp_path: Path) -> None:
         learner = self.fitted(tmp_path)
         X, y, _ = panel(40, 5)
-        files = {each.name for each in self.files(tmp_path)}
-        names = [name for name in "abcde" if file_name(name) in files]
-        for path in self.files(tmp_path):
-            damage(path)
+        names = self.on_disk(learner)
+        for place in learner.state_.store._places.values():
+            os.pwrite(place.file._descriptor, b"?", place.start + place.size - 1)
         kept = [name for name in "abcde" if name not in names]
         before = learner.predict(X[:2], keys=kept)
         for call in (
             lambda: learner.partial_fit(X[:1], y[:1], keys=names[:1]),
             lambda: learner.predict(X[:1], keys=names[:1]),
+            lambda: learner.save(tmp_path / "model"),
         ):
             with pytest.raises(ModelFileError, match="learner"):
                 call()
         assert learner.predict(X[:2], keys=kept).tolist() == before.tolist()
         assert learner.key_errors().rows.sum() == 40
+
+    def test_a_truncated_one_is_told(self, tmp_path: Path) -> None:
+        learner = self.fitted(tmp_path).set_params(max_learners=5)  # nothing more is written
+        for place in learner.state_.store._places.values():
+            os.truncate(place.file._descriptor, place.start)
+        with pytest.raises(ModelFileError, match="can't be read from disk: the file was truncated; load a saved model"):
+            learner.predict([[0.0, 0.0]], keys=self.on_disk(learner)[-1:])
 
     def test_no_room_on_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         X, y, keys = panel(80, 5)
@@ -241,15 +261,85 @@ class TestFiles:
             raise OSError(28, "No space left on device")
 
         with monkeypatch.context() as broken:
-            broken.setattr(Path, "write_bytes", fail)
-            with pytest.raises(ModelFileError, match=r"can't be written.*No space left"):
+            broken.setattr(NamelessFile, "append", fail)
+            with pytest.raises(ModelFileError, match=r"can't hold.*stay in memory: No space left"):
                 learner.partial_fit(X[40:], y[40:], keys=keys[40:])
         assert state_bits(learner) == before
         assert learner.progressive(X[40:], y[40:], keys=keys[40:]).tolist() == expected.tolist()
 
     def test_the_folder_must_exist(self, tmp_path: Path) -> None:
-        with pytest.raises(ModelFileError, match="missing can't hold the learners of keys: No such file"):
+        with pytest.raises(ModelFileError, match=r"missing can't hold the learners of keys.*: No such file"):
             self.fitted(tmp_path / "missing")
+
+    def test_a_temporary_folder_replaces_the_parameter_and_is_not_saved(self, tmp_path: Path) -> None:
+        X, y, keys = panel(40, 5)
+        missing = str(tmp_path / "missing")
+        learner = keyed(max_learners=2, folder=missing).use_temporary_folder(str(tmp_path)).fit(X, y, keys=keys)
+        assert learner.n_keys_on_disk_ == 3
+        learner.save(tmp_path / "model")
+        loaded = ellipack.load(tmp_path / "model")
+        for each in (loaded, learner.use_temporary_folder(None)):
+            assert each.folder == missing
+            with pytest.raises(ModelFileError, match="missing can't hold the learners of keys"):
+                each.partial_fit(X, y, keys=keys)
+
+    def test_outdated_learners_take_bounded_space(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(store, "_LEAST_FULL_SIZE", 0)
+        X, y, keys = panel(300, 5)
+        learner, whole = keyed(max_learners=1, folder=str(tmp_path)), keyed()
+        for t in range(300):
+            part = slice(t, t + 1)
+            learner.partial_fit(X[part], y[part], keys=keys[part])
+        kept = learner.state_.store
+        assert kept._file is not None
+        assert {place.file for place in kept._places.values()} == {kept._file}
+        assert kept._file.size < 3 * sum(place.size for place in kept._places.values())
+        assert state_bits(learner) == state_bits(whole.fit(X, y, keys=keys))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("full_size", [0, 2**24])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_parent_and_forked_child_do_not_disturb_each_other(
+    full_size: int, depth: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child has the learners of the fork, although the parent replaces them, and the other way round."""
+    monkeypatch.setattr(store, "_LEAST_FULL_SIZE", full_size)
+    X, y, keys = panel(120, 5)
+    learner = keyed(max_learners=1, folder=str(tmp_path)).fit(X[:60], y[:60], keys=keys[:60])
+    expected, changed = deepcopy(learner), deepcopy(learner)
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # ends it if it hangs
+        status = 1
+        try:
+            os.read(read_end, 1)  # when the parent has replaced its learners
+            for _ in range(depth - 1):
+                grandchild = os.fork()
+                if grandchild:
+                    learner.partial_fit(X[60:], -y[60:], keys=keys[60:])
+                    os._exit(os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]))
+            assert state_bits(learner) == state_bits(expected)
+            for each in (learner, expected):
+                each.partial_fit(X[60:], y[60:], keys=keys[60:])
+            assert learner.predict(X, keys=keys).tolist() == expected.predict(X, keys=keys).tolist()
+            learner.save(tmp_path / "model")
+            status = 0
+        finally:
+            os._exit(status)
+    for _ in range(2):
+        for each in (learner, changed):
+            each.partial_fit(X[60:], -y[60:], keys=keys[60:])
+    os.write(write_end, b"x")
+    os.close(read_end)
+    os.close(write_end)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert state_bits(learner) == state_bits(changed)
+    assert state_bits(expected.partial_fit(X[60:], y[60:], keys=keys[60:])) == state_bits(
+        ellipack.load(tmp_path / "model")
+    )
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Learners of the command line, by name and with parameters."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -57,6 +58,13 @@ def use_past(learner: StreamingRegressor[Any], options: Options, table: TableStr
         learner.set_params(pooled=MetricRegressor(past=False))
     elif not options.past:
         learner.set_params(past=False)
+
+
+def use_folder_of_outputs(learner: StreamingRegressor[Any], *paths: str | None) -> None:
+    """Have a temporary file of learners of keys in the folder of the first output that is a file, if there is one."""
+    files = [path for path in paths if path not in (None, "-") and (os.path.isfile(path) or not os.path.exists(path))]
+    if isinstance(learner, KeyedRegressor) and files:
+        learner.use_temporary_folder(os.path.dirname(os.path.realpath(files[0])))
 
 
 def parse_setting(text: str, learner: StreamingRegressor[Any]) -> tuple[str, Any]:

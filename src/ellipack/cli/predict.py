@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ellipack.cli.learners import use_folder_of_outputs
 from ellipack.cli.messages import SkippedRows, print_message
 from ellipack.cli.options import DEFAULT_LEARNER
 from ellipack.cli.output_lock import lock_output
@@ -66,6 +67,7 @@ def _predict_table(options: PredictOptions) -> None:
     run = load_run(options.model)
     if not run.scores.n_rows:
         raise ModelFileError(f"{options.model} has not learned any row yet: resume its run first")
+    use_folder_of_outputs(run.learner, options.output)
     source = open_table(
         [options.table, *options.more_tables],
         format=options.format,

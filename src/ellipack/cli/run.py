@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import click
 
 from ellipack.cli.inspect import write_report
-from ellipack.cli.learners import make_learner, use_past
+from ellipack.cli.learners import make_learner, use_folder_of_outputs, use_past
 from ellipack.cli.messages import ColumnMessages, SkippedRows, print_message
 from ellipack.cli.options import DEFAULT_LEARNER, Options
 from ellipack.cli.output_lock import lock_output
@@ -73,6 +73,7 @@ def _run(options: Options, stop: StopSignals, workers: Workers | None) -> Record
         print_message("stopped before the first row; nothing was saved")
         return None
     run, source = started
+    use_folder_of_outputs(run.learner, options.model_path, options.predictions, options.report)
     if options.starts_new_run:
         _report_live_table(source, run.encoder.target)
     else:

@@ -3,7 +3,7 @@
 The learner of all keys learns the partitions of the collection one after the other, each as a task on a worker. The
 rows of a partition are then divided by key, on the worker that holds them. The keys of each part are learned as a task,
 while the learner of all keys learns the next partition. This process holds the learner of all keys, the learners of the
-keys (the least recently used ones in files), and predictions, but no rows. The result is that of
+keys (the least recently used ones on disk), and predictions, but no rows. The result is that of
 `KeyedRegressor.progressive`, bit for bit.
 """
 

@@ -74,7 +74,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
     Use it if keys differ in how the label depends on the features. If they differ only in their level, or have few
     rows, a `MetricRegressor` with the same `by` is as good and several times as fast.
 
-    Memory is bounded: the learners of the keys that were used least recently are in files. Results do not depend on it.
+    Memory is bounded: the learners of the keys that were used least recently are on disk. Results do not depend on it.
 
     Parameters
     ----------
@@ -87,10 +87,10 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
     pooled : MetricRegressor or None, default None
         Unfitted learner of all keys. If None, one with default parameters. Its `by` is that of this estimator.
     max_learners : int, default 1000
-        Largest number of learners of keys in memory. The others are in files.
+        Largest number of learners of keys in memory. The others are in a temporary file.
     folder : str, path-like or None, default None
-        Existing folder for the files, in which a folder is created and removed again. If None, that of the system for
-        temporary files.
+        Existing folder on whose disk the temporary file is. If None, that of the system for temporary files. The file
+        has no name, and does not remain when the process ends.
 
     Attributes
     ----------
@@ -103,8 +103,8 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
 
     Notes
     -----
-    A copy, also by pickle, holds all learners, and has files of its own. In a forked process, learners whose files the
-    parent process has replaced are lost.
+    A copy, also by pickle, holds all learners, and has a file of its own. A forked process has all learners as they
+    were at the fork, and neither process disturbs the other.
 
     Examples
     --------
@@ -413,7 +413,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
 
     @property
     def n_keys_on_disk_(self) -> int:
-        """Number of keys whose learners are in files only."""
+        """Number of keys whose learners are on disk only."""
         return self._fitted_state.store.n_on_disk
 
     @property
@@ -445,6 +445,24 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         self._columns = named._columns
         return self
 
+    def use_temporary_folder(self, folder: str | None) -> Self:
+        """Use another folder than that of the parameter `folder` for the temporary file.
+
+        It is not saved with the learner: `ellipack run` uses the folder of its outputs, which differs between machines.
+
+        Parameters
+        ----------
+        folder : str or None
+            Existing folder. If None, that of the parameter.
+
+        Returns
+        -------
+        self : object
+            This estimator.
+        """
+        self._temporary_folder = folder
+        return self
+
     def new_pooled(self) -> MetricRegressor:
         """Return an unfitted learner of all keys."""
         pooled: MetricRegressor = MetricRegressor() if self.pooled is None else clone(self.pooled)
@@ -459,7 +477,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
 
     def _options(self) -> CallOptions:
         self._check_types()
-        folder = None if self.folder is None else os.fspath(self.folder)
+        folder = self.__dict__.get("_temporary_folder") or (None if self.folder is None else os.fspath(self.folder))
         pooled_jobs = -1 if self.pooled is None else self.pooled.n_jobs
         return CallOptions(pooled_jobs, StoreLimits(check_integer(self.max_learners, "max_learners", 1), folder))
 

@@ -164,7 +164,7 @@ class KeysRecord:
     name : str
         Name of the keys.
     count, on_disk : int
-        Number of keys, and of those whose learners are in files only.
+        Number of keys, and of those whose learners are on disk only.
     rmse, pooled_rmse : float
         RMSE over all keys, and that of the learner of all keys alone.
     names : list of str

@@ -1,11 +1,16 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ellipack.errors import ShapeError
+from ellipack.learners.intervals import RowPredictions, empty_predictions
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.predictions import predict
+from ellipack.learners.metric.state import MetricState
 from ellipack.validation import Floats
 from tests.learners.metric.learners import bits, new_state
 from tests.strategies import seeds
@@ -129,3 +134,40 @@ def test_adding_features_beyond_the_dimension_of_local_fits() -> None:
     add_features(state, np.ones(1))
     np.testing.assert_allclose(predict(state, wider(X, 1)), expected, rtol=1e-12)
     assert np.isfinite(learner.learn(state, wider(X, 1)[80:], y[80:])).all()
+
+
+class LabelsThatAddAFeature:
+    """Labels during whose check a feature is added, as another thread may do between the checks and the rounds."""
+
+    def __init__(self, y: Floats, state: MetricState) -> None:
+        self.y, self.state = y, state
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        if self.state.core.dimension == 3:
+            add_features(self.state, np.ones(1))
+        return self.y
+
+
+def learn_late(state: MetricState, X: Floats, y: Any) -> None:
+    published = RowPredictions(*empty_predictions(len(X), with_intervals=True), np.empty((len(X), 0)))
+    learner.learn_late(state, X, y, published, [0] * len(X))
+
+
+@pytest.mark.parametrize("rows", [1, 70])
+@pytest.mark.parametrize("learn", [learner.learn, learner.learn_both, learn_late])
+def test_rows_without_a_feature_that_another_thread_has_just_added_are_refused(learn: Any, rows: int) -> None:
+    X, y = stream(np.random.default_rng(0), 50 + rows)
+    state, reference = new_state(3), new_state(3)
+    for each in (state, reference):
+        learner.learn(each, X[:50], y[:50])
+    add_features(reference, np.ones(1))
+    with pytest.raises(ShapeError, match="X must have 4 columns, got 3"):
+        learn(state, X[50:].copy(), LabelsThatAddAFeature(y[50:], state))
+    assert bits(state) == bits(reference)
+
+
+def test_one_row_without_a_new_feature_is_refused() -> None:
+    state = new_state(3)
+    add_features(state, np.ones(1))
+    with pytest.raises(ShapeError, match="X must have 4 columns, got 3"):
+        learner.learn_one(state, learner.Round([0.1, 0.2, 0.3], 1.0))

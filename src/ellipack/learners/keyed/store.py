@@ -1,24 +1,27 @@
-"""Learners of many keys: the most recently used in memory, the others in files.
+"""Learners of many keys: the most recently used in memory, the others in a file.
 
-A file is a packed learner (`KeyLearner.pack`), with a checksum that is verified when it is read. Files are in a new
-folder, which is removed with its owner. They are not synced to disk, because they do not outlive the process.
+The file holds packed learners (`KeyLearner.pack`), with checksums that are verified when they are read. It has no name,
+and goes with its owner (`NamelessFile`). It is not synced to disk, because it does not outlive the process.
 
-A learner is removed from memory after its file is written. If it can't be written, the learner stays in memory. A file
-stays as long as its learner has not changed, so that a learner that only predicts is written once.
+A learner is removed from memory after it is written. If it can't be written, it stays in memory. What was written is
+valid as long as the learner has not changed, so that a learner that only predicts is written once. A learner that has
+changed is appended. When the file is full, the valid learners are copied to a new one, which is full when it is twice
+as large.
+
+A forked child reads the file of its parent as it was at the fork, and writes to a file of its own.
 """
 
 import os
-import shutil
-import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
-from tempfile import mkdtemp
 from typing import NamedTuple
 
 from ellipack.errors import ModelFileError
 from ellipack.learners.keyed.key_learner import KeyLearner
+from ellipack.learners.keyed.nameless_file import NamelessFile, Place
+from ellipack.serialization import verify
+
+_LEAST_FULL_SIZE = 2**24  # bytes
 
 
 class StoreLimits(NamedTuple):
@@ -29,28 +32,11 @@ class StoreLimits(NamedTuple):
     max_learners : int
         Largest number of learners in memory.
     folder : str or None
-        Folder in which the folder of files is created; None for that of the system for temporary files.
+        Folder on whose disk the file is; None for that of the system for temporary files.
     """
 
     max_learners: int
     folder: str | None
-
-
-class _ScratchFolder:
-    """New folder, which is removed when this object is deleted or the process ends."""
-
-    def __init__(self, parent: str | None) -> None:
-        try:
-            self.path = Path(mkdtemp(prefix="ellipack-", dir=parent))
-        except OSError as error:
-            place = "the folder for temporary files" if parent is None else parent
-            raise ModelFileError(f"{place} can't hold the learners of keys: {error.strerror or error}") from error
-        weakref.finalize(self, _remove_folder, self.path, os.getpid())
-
-
-def _remove_folder(path: Path, owner: int) -> None:
-    if os.getpid() == owner:  # and not a forked child
-        shutil.rmtree(path, ignore_errors=True)
 
 
 class LearnerStore:
@@ -64,13 +50,14 @@ class LearnerStore:
 
     def __init__(self, packed: dict[int, bytes] | None = None) -> None:
         self._recent: OrderedDict[int, KeyLearner | bytes] = OrderedDict(packed or {})  # least recently used first
-        self._files: dict[int, Path] = {}
-        self._folders: dict[tuple[str | None, int], _ScratchFolder] = {}
+        self._places: dict[int, Place] = {}  # of the learners whose last state is in a file
+        self._file: NamelessFile | None = None
+        self._full_size = _LEAST_FULL_SIZE
 
     @property
     def n_on_disk(self) -> int:
-        """Number of learners in files only."""
-        return len(self._files.keys() - self._recent.keys())
+        """Number of learners on disk only."""
+        return len(self._places.keys() - self._recent.keys())
 
     def fetch(self, keys: Iterable[int], limits: StoreLimits, features: int) -> dict[int, KeyLearner]:
         """Return the learners of those keys that have one, after others have made room for all these keys.
@@ -87,13 +74,13 @@ class LearnerStore:
         Raises
         ------
         ModelFileError
-            If a file can't be written, or is lost or damaged. No learner is lost or changed.
+            If the file can't be written, or is damaged. No learner is lost or changed.
         """
         wanted = list(keys)
         self._make_room(set(wanted), limits)
         found = {}
         for key in wanted:
-            if key in self._recent or key in self._files:
+            if key in self._recent or key in self._places:
                 found[key] = self._recent[key] = self._read(key, features)
                 self._recent.move_to_end(key)
         return found
@@ -103,55 +90,64 @@ class LearnerStore:
         for key, learner in learners.items():
             self._recent[key] = learner
             self._recent.move_to_end(key)
-            file = self._files.pop(key, None)
-            if file is not None and file.parent in [each.path for each in self._own_folders()]:
-                with suppress(OSError):
-                    file.unlink()
+            self._places.pop(key, None)
 
     def pack(self, key: int) -> bytes:
         """Return the packed learner of a key."""
         learner = self._recent.get(key)
         if learner is None:
-            return self._read_file(key)
+            return self._read_packed(key)
         return learner if isinstance(learner, bytes) else learner.pack()
 
     def _make_room(self, wanted: set[int], limits: StoreLimits) -> None:
         """Move learners that are not wanted to disk, until there is room for those that are."""
         surplus = len(self._recent.keys() | wanted) - limits.max_learners
         for key in [each for each in self._recent if each not in wanted][: max(0, surplus)]:
-            if key not in self._files:
-                self._files[key] = self._write_file(key, limits.folder)
+            if key not in self._places:
+                self._places[key] = self._write(self.pack(key), limits.folder)
             del self._recent[key]
 
     def _read(self, key: int, features: int) -> KeyLearner:
         learner = self._recent.get(key)
         if isinstance(learner, KeyLearner):
             return learner
-        return KeyLearner.unpack(self._read_file(key) if learner is None else learner, f"learner {key}", features)
+        return KeyLearner.unpack(self._read_packed(key) if learner is None else learner, f"learner {key}", features)
 
-    def _read_file(self, key: int) -> bytes:
+    def _read_packed(self, key: int) -> bytes:
+        name = f"learner {key}"
         try:
-            return self._files[key].read_bytes()
+            packed = self._places[key].read()
         except OSError as error:
             raise ModelFileError(
-                f"{self._files[key]}, the learner of a key, can't be read: {error.strerror or error}; "
-                "load a saved model, or fit again"
+                f"{name} can't be read from disk: {error.strerror or error}; load a saved model, or fit again"
             ) from error
+        verify(packed, name)
+        return packed
 
-    def _write_file(self, key: int, parent: str | None) -> Path:
-        place = parent, os.getpid()  # a forked child has a folder of its own
-        if place not in self._folders:
-            self._folders[place] = _ScratchFolder(parent)
-        path = self._folders[place].path / f"{key & (2**64 - 1):016x}"
+    def _write(self, packed: bytes, folder: str | None) -> Place:
         try:
-            path.write_bytes(self.pack(key))
+            return self._file_with_room(len(packed), folder).append(packed)
         except OSError as error:
-            with suppress(OSError):
-                path.unlink()
+            name = "the folder for temporary files" if folder is None else folder
             raise ModelFileError(
-                f"{path} can't be written, the learner of a key stays in memory: {error.strerror or error}"
+                f"{name} can't hold the learners of keys, which stay in memory: {error.strerror or error}"
             ) from error
-        return path
 
-    def _own_folders(self) -> list[_ScratchFolder]:
-        return [folder for (_, process), folder in self._folders.items() if process == os.getpid()]
+    def _file_with_room(self, size: int, folder: str | None) -> NamelessFile:
+        """Return the file of this process in a folder, a new one if there is none or if it is full."""
+        file = self._file
+        if file is None or (file.folder, file.process) != (folder, os.getpid()):  # the file of a parent is not changed
+            file, self._full_size = NamelessFile(folder), _LEAST_FULL_SIZE
+        elif file.size + size > self._full_size:
+            file = self._copy_valid(file)
+        self._file = file
+        return file
+
+    def _copy_valid(self, full: NamelessFile) -> NamelessFile:
+        """Copy the valid learners of a file to a new one."""
+        file = NamelessFile(full.folder)
+        places = {
+            key: file.append(place.read()) if place.file is full else place for key, place in self._places.items()
+        }
+        self._places, self._full_size = places, max(_LEAST_FULL_SIZE, 2 * file.size)
+        return file

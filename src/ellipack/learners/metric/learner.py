@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import CoreParts, MetricCore, MetricSettings
+from ellipack.errors import ShapeError
 from ellipack.learners.intervals import NO_BOUNDS, Predictions, RowPredictions, check_bounds, empty_predictions
 from ellipack.learners.metric.call_sizes import rounds_per_call
 from ellipack.learners.metric.eviction import evict_redundant_centers
@@ -65,7 +66,7 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
     Raises
     ------
     InputError
-        If `X` or `y` is not valid. The state is unchanged.
+        If `X` or `y` is not valid, or another thread has added features. The state is unchanged.
     """
     return predict_and_learn(state, X, y, n_jobs, keys, with_intervals=False).values
 
@@ -177,6 +178,7 @@ def _run_rounds(state: MetricState, rounds: _Rounds, n_jobs: int) -> None:
     count, done = len(rounds.table), 0
     most = 1 if count == 1 else rounds_per_call(state.core)
     with state.learn_lock.turn:
+        _check_width(state, rounds.table.shape[1])
         while done < count:
             phase = state.phase
             rounds_before_last = phase.end - phase.core.clock - 1
@@ -189,6 +191,12 @@ def _run_rounds(state: MetricState, rounds: _Rounds, n_jobs: int) -> None:
             if learned < size or rounds_before_last == 0:
                 _run_boundary_row(state, rounds.part(slice(done, done + 1)), n_jobs)
                 done += 1
+
+
+def _check_width(state: MetricState, width: int) -> None:
+    """Raise unless rows still have all features: another thread may have added some after the rows were checked."""
+    if width != state.core.dimension:
+        raise ShapeError(f"X must have {state.core.dimension} columns, got {width}")
 
 
 def _run_boundary_row(state: MetricState, row: _Rounds, n_jobs: int) -> None:
@@ -225,10 +233,15 @@ class Round(NamedTuple):
 
 
 def learn_one(state: MetricState, round_: Round) -> None:
-    """Learn one row and its label, without checks of the row."""
+    """Learn one row and its label, without checks of the row's values."""
     with state.learn_lock.turn:
-        if state.clock + 1 == state.phase.end or not state.core.learn_one(*round_):
-            _run_boundary_round(state, round_)
+        _check_width(state, len(round_.row))
+        _learn_one(state, round_)
+
+
+def _learn_one(state: MetricState, round_: Round) -> None:
+    if state.clock + 1 == state.phase.end or not state.core.learn_one(*round_):
+        _run_boundary_round(state, round_)
 
 
 def n_past_features(core: MetricCore) -> int:
@@ -258,8 +271,10 @@ def learn_late(
     labels = checked_labels(state.core, y, len(rows))
     width = n_past_features(state.core) if np.size(predictions.past) else 0
     known, bounds = checked_past(predictions.past, len(rows), width), check_bounds(predictions.bounds, len(rows))
-    for round_ in zip(rows.tolist(), labels.tolist(), keys, known.tolist(), bounds.tolist(), strict=True):
-        learn_one(state, Round(*round_))
+    with state.learn_lock.turn:
+        _check_width(state, rows.shape[1])
+        for round_ in zip(rows.tolist(), labels.tolist(), keys, known.tolist(), bounds.tolist(), strict=True):
+            _learn_one(state, Round(*round_))
 
 
 def _run_boundary_round(
