@@ -5,6 +5,7 @@
 #include "bindings.hpp"
 #include "gradients.hpp"
 #include "projection.hpp"
+#include "shared_kd_tree.hpp"
 
 namespace ellipack {
 
@@ -41,15 +42,17 @@ std::pair<FloatArray, BoolArray> difference_gradients(const DifferenceEstimator&
           to_bools(std::move(out.enough_mass), anchors.shape(0), anchors.shape(1))};
 }
 
-FloatArray slopes(const KdTree& tree, const Vector& labels, const Matrix& queries, std::size_t neighbors,
+FloatArray slopes(const SharedKdTree& tree, const Vector& labels, const Matrix& queries, std::size_t neighbors,
                   double ridge) {
-  require_size("labels", labels.size(), tree.size());
   require_size("queries", queries.size(), queries.shape(0) * tree.dimension());
   require_finite("queries", queries);
   std::vector<double> out;
   {
     const nb::gil_scoped_release release;
-    out = local_slopes(tree, span_of(labels), span_of(queries), neighbors, ridge);
+    out = tree.inspect([&](const KdTree& shared) {
+      require_size("labels", labels.size(), shared.size());
+      return local_slopes(shared, span_of(labels), span_of(queries), neighbors, ridge);
+    });
   }
   return to_numpy(std::move(out), {queries.shape(0), queries.shape(1)});
 }

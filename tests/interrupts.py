@@ -51,7 +51,7 @@ def _is_interruptible(code: CodeType, position: int, line: int) -> bool:
     """
     instruction = opname[code.co_code[position]]
     text = getline(code.co_filename, line).lstrip()
-    return instruction != "NOP" and not (instruction == "LOAD_CONST" and text.startswith("with "))
+    return instruction != "NOP" and not (instruction in ("LOAD_CONST", "SWAP") and text.startswith("with "))
 
 
 def interrupted(line: int, packages: tuple[str, ...], call: Callable[..., object], *arguments: Any) -> bool:

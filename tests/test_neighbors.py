@@ -1,7 +1,12 @@
+import os
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from threading import Event, Thread
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -9,12 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ellipack import neighbors
 from ellipack._core import KdTree
-from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
+from ellipack.errors import DomainError, InputError, NonFiniteError, ReentrantCallError, ShapeError
 from ellipack.neighbors import NeighborIndex
 from ellipack.validation import Floats
 from tests.core.builds import modules
 from tests.fuzz.strategies import n_examples
+from tests.interrupts import interrupt_everywhere
 from tests.point_clouds import ORDERS, Cloud, arranged, cloud, clouds
 from tests.reference import brute_force_neighbors as brute_force
 
@@ -302,6 +309,144 @@ def test_insertions_wait_for_searches_of_other_threads() -> None:
         for answer in answers:
             assert any(np.array_equal(answer.result()[0], positions) for positions in possible)
     check_searches(index, points, queries[:10], (3,))
+
+
+def test_neither_searches_nor_insertions_starve() -> None:
+    index, stop, turns = grown(np.zeros((1, 2))), Event(), [0, 0]
+
+    def search() -> None:
+        while not stop.is_set():
+            index.k_nearest([[0.0, 1.0]], 3)
+            turns[0] += 1
+
+    def insert() -> None:
+        while not stop.is_set():
+            index.insert([[1.0, 1.0]])
+            turns[1] += 1
+
+    with ThreadPoolExecutor(5) as pool:
+        done = [pool.submit(search) for _ in range(3)] + [pool.submit(insert) for _ in range(2)]
+        for _ in range(1000):
+            if min(turns) >= 100:
+                break
+            sleep(0.01)
+        stop.set()
+        for each in done:
+            each.result(timeout=60)
+    assert min(turns) >= 100
+
+
+def test_the_points_of_an_insertion_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbors, "_INSERTED_PER_CALL", 3)
+    index = NeighborIndex.empty(1)
+
+    def insert(thread: int) -> None:
+        for start in range(0, 1000, 10):
+            index.insert(thread * 1000.0 + start + np.arange(10.0)[:, None])
+
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(insert, thread) for thread in range(3)]:
+            done.result(timeout=60)
+    batches = index.points().reshape(300, 10)
+    assert (np.diff(batches) == 1.0).all()
+
+
+def calls_of_index(index: NeighborIndex) -> list[Callable[[], object]]:
+    """Return calls that insert points or search them."""
+    one = np.zeros((1, 2))
+    return [
+        lambda: index.insert(one),
+        lambda: index.nearest(one),
+        lambda: index.k_nearest(one, 2, n_jobs=2),
+        lambda: index.within(one, 1.0),
+        index.points,
+        index.copy,
+    ]
+
+
+def test_an_interrupt_at_any_line_leaves_an_index_that_other_threads_can_use() -> None:
+    for number in range(len(calls_of_index(NeighborIndex.empty(2)))):
+
+        def use(index: NeighborIndex) -> None:
+            for call in calls_of_index(index):
+                call()
+
+        def check(index: NeighborIndex) -> None:
+            user = Thread(target=use, args=(index,), daemon=True)
+            user.start()
+            user.join(timeout=10)
+            assert not user.is_alive()
+            use(index)
+
+        def call(index: NeighborIndex, number: int = number) -> None:
+            calls_of_index(index)[number]()
+
+        interrupt_everywhere(("/ellipack/",), lambda: NeighborIndex.build(np.eye(2)), call, check)
+
+
+def test_a_signal_handler_may_search_but_not_insert_during_an_insertion() -> None:
+    index: Any = NeighborIndex.build(np.eye(2))
+
+    class InterruptedTree:
+        def insert(self, points: Floats) -> None:
+            tree.insert(points)
+            found.append(index.nearest([[1.0, 0.0]])[0].tolist())
+            with pytest.raises(ReentrantCallError):
+                index.insert(points)
+
+        def __len__(self) -> int:
+            return len(tree)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(tree, name)
+
+    tree, found = index._tree, list[Any]()
+    index._tree = InterruptedTree()
+    index.insert([[1.0, 0.0]])
+    assert (found, len(index)) == ([[0]], 3)
+
+
+FORKS = """
+import os, signal, sys, threading, warnings
+import numpy as np
+from ellipack.neighbors import NeighborIndex
+
+warnings.simplefilter("ignore", DeprecationWarning)  # Python warns that children of threads may hang
+sys.setswitchinterval(1e-6)
+rows = np.random.default_rng(0).normal(size=(200, 3))
+index, finished = NeighborIndex.build(rows), threading.Event()
+
+def insert():
+    while not finished.is_set() and len(index) < 200_000:
+        index.insert(rows)
+
+def search():
+    while not finished.is_set():
+        index.k_nearest(rows, 9)
+
+threads = [threading.Thread(target=work, daemon=True) for work in (insert, insert, search, search)]
+for thread in threads:
+    thread.start()
+for _ in range(30):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # ends a child that hangs
+        before = len(index)
+        index.insert(rows)
+        same = index.points()[:200].tolist() == rows.tolist() and index.nearest(rows)[0].tolist() == list(range(200))
+        os._exit(0 if same and before % 200 == 0 and len(index) == before + 200 else 3)
+    status = os.waitpid(child, 0)[1]
+    assert status == 0, f"the child ended with status {status}"
+finished.set()
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_while_threads_share_an_index_can_use_it() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_copy_is_independent() -> None:

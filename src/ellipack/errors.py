@@ -62,7 +62,7 @@ class MetricError(InputError):
 
 
 class ReentrantCallError(EllipackError, RuntimeError):
-    """A signal handler or a callback tries to change a learner that learns in the same thread."""
+    """A signal handler or a callback tries to change a learner or an index that the same thread is changing."""
 
 
 class WorkerError(EllipackError, RuntimeError):

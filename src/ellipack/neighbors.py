@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import KdTree
 from ellipack.errors import InputError, ShapeError
-from ellipack.locks import ReaderWriterLock
+from ellipack.locks import LearnLock
 from ellipack.parallel import for_row_slices, rows_per_call
 from ellipack.validation import Floats, Ints, check_integer, check_positive, check_rows
 
@@ -58,8 +58,13 @@ class RadiusNeighbors(NamedTuple):
 class NeighborIndex:
     """Exact index of nearest neighbors that grows with its points.
 
-    Points have positions 0, 1, 2 and so on in the order of insertion. Threads may share an index: any number of
-    searches run at the same time, and an insertion waits for them.
+    Points have positions 0, 1, 2 and so on in the order of insertion.
+
+    Threads may share an index. The compiled tree has a lock, which serves threads in the order of their calls: any
+    number of searches run at the same time, and an insertion waits for them. A search for many queries, or an insertion
+    of many points, consists of several calls, so that signals are handled. Between two calls of a search, another
+    thread may insert points, which only the queries that remain can find. The points of an insertion have consecutive
+    positions.
 
     Parameters
     ----------
@@ -78,7 +83,7 @@ class NeighborIndex:
 
     def __init__(self, tree: KdTree) -> None:
         self._tree = tree
-        self._lock = ReaderWriterLock()
+        self._insert_lock = LearnLock()
 
     @classmethod
     def empty(cls, d: int) -> Self:
@@ -130,8 +135,7 @@ class NeighborIndex:
         >>> len(index)
         2
         """
-        with self._lock.read():
-            return type(self)(self._tree.copy())
+        return type(self)(self._tree.copy())
 
     def __len__(self) -> int:
         return len(self._tree)
@@ -154,8 +158,7 @@ class NeighborIndex:
         >>> NeighborIndex.build([[0.0, 1.0]]).points()
         array([[0., 1.]])
         """
-        with self._lock.read():
-            return self._tree.points()
+        return self._tree.points()
 
     def insert(self, points: ArrayLike) -> None:
         """Insert points at the next positions. After an interrupt, only the first of them may be inserted.
@@ -165,6 +168,11 @@ class NeighborIndex:
         points : array-like of shape (n_points, d)
             Finite coordinates, one point per row.
 
+        Raises
+        ------
+        ReentrantCallError
+            If a signal handler inserts points while the same thread does.
+
         Examples
         --------
         >>> index = NeighborIndex.empty(1)
@@ -173,7 +181,7 @@ class NeighborIndex:
         2
         """
         array = check_rows(points, self.d, "points")
-        with self._lock.write():
+        with self._insert_lock.turn:
             for start in range(0, len(array), _INSERTED_PER_CALL):
                 self._tree.insert(array[start : start + _INSERTED_PER_CALL])
 
@@ -295,8 +303,7 @@ class NeighborIndex:
         def answer(part: slice) -> None:
             answers[part.start] = search(queries[part])
 
-        with self._lock.read():
-            for_row_slices(answer, len(queries), n_jobs, rows_per_call(_VISITED * queries.shape[1] * len(self)))
+        for_row_slices(answer, len(queries), n_jobs, rows_per_call(_VISITED * queries.shape[1] * len(self)))
         return [answers[start] for start in sorted(answers)]
 
 

@@ -33,14 +33,18 @@ calls = [
     partial(classifier.learn, rows, classes), partial(classifier.predict, rows),
     partial(tree.learn, rows, labels), partial(tree.predict, rows),
     partial(adaptive.learn, rows, labels), partial(adaptive.predict, rows),
-    partial(index.insert, rows), partial(index.nearest, rows),
+    partial(index.insert, rows), partial(index.nearest, rows), partial(index.k_nearest, rows, 1),
+    partial(index.within, rows, 1.0), partial(index.nearest_later_in_leaf, np.zeros((3, 2))), index.__len__,
+    partial(index.leaf_positions, 0), partial(index.near_leaves, np.zeros(2), 1.0),
+    partial(index.near_in_leaf, 0, np.zeros(2), 1.0), lambda: _core.local_slopes(index, labels, rows, 2, 1.0),
 ]
 called = {(call.func.__self__, call.func.__name__) for call in calls if isinstance(call, partial)}
-for core in (metric, packing, classifier, tree, adaptive):
-    make, arguments = core.__reduce__()
-    calls += [partial(make, *arguments), core.__reduce__]
+for core in (metric, packing, classifier, tree, adaptive, index):
+    if core is not index:  # it can't be pickled
+        make, arguments = core.__reduce__()
+        calls += [partial(make, *arguments), core.__reduce__]
     for name in dir(core):
-        if not name.startswith("_"):
+        if not name.startswith("_") and name != "build":  # it makes a new tree, which no thread shares
             calls.append(partial(getattr, core, name))
             if f"{name}(self) ->" in str(getattr(type(core), name).__doc__):  # has no other arguments
                 calls.append(getattr(core, name))

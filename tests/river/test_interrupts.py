@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig
-from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor, load
+from ellipack.learners.metric.learner import Round
+from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor, load, pending
 from ellipack.serialization import Archive
 from tests.interrupts import interrupt_everywhere
 
@@ -22,7 +23,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(5))),
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
-RIVER = ("/ellipack/river/base", "/ellipack/learners/row_learners")
+RIVER = ("/ellipack/river/base", "/ellipack/river/pending", "/ellipack/learners/row_learners")
 
 # The first rows have no features, then one, then two, then four.
 STREAM: list[tuple[dict[Any, float], float]] = [
@@ -45,8 +46,8 @@ def learned(make: Callable[[], Any], stop: int) -> Any:
 
 
 def bits(model: Any) -> tuple[object, ...]:
-    """Return the names of the features and what is learned."""
-    archive = Archive() if model._learner is None else model._learner.to_archive()
+    """Return the names of the features, what is learned, and the pending predictions."""
+    archive = Archive().with_parts(**model._state_parts(model._learner))
     arrays = tuple((name, archive.arrays[name].tobytes()) for name in sorted(archive.arrays))
     return tuple(model.feature_names), json.dumps(archive.facts, sort_keys=True), arrays
 
@@ -88,3 +89,105 @@ def test_learn_many_stops_after_a_round(make: Callable[[], Any], tmp_path: Path)
 
     interrupt_everywhere(RIVER[:1], make, lambda model: model.learn_many(frame, labels), check)
     assert len(seen) > 3
+
+
+def learned_archive(model: Any) -> str:
+    archive = model._learner.to_archive()
+    return repr((archive.facts, sorted((name, array.tobytes()) for name, array in archive.arrays.items())))
+
+
+@pytest.mark.parametrize("name", ["packing", "phased"])
+@pytest.mark.parametrize("is_late", [True, False])
+def test_intervals_are_calibrated_by_a_row_that_is_learned_and_by_no_other(name: str, is_late: bool) -> None:
+    model = learned(LEARNERS[name], 8)
+    for x, y in STREAM * 2:  # up to a round that ends no phase
+        model.predict_interval_one(x)
+        model.learn_one(x, y)
+    model.learn_one(*STREAM[2])  # a deferred round
+    round_ = Round([0.2, 0.4, 1.0, 2.0], 0.5, bounds=[-1e-3] * 8 + [1e-3] * 8 if is_late else [])
+
+    def learn(model: Any) -> None:
+        if is_late:
+            model._learner.learn_late(round_)
+        else:
+            model._learner.learn_with_interval(round_)
+
+    after, seen = deepcopy(model), set()
+    learn(after)
+    states = [learned_archive(model), learned_archive(after)]
+
+    def check(model: Any) -> None:
+        assert learned_archive(model) in states
+        seen.add(learned_archive(model))
+
+    interrupt_everywhere(RIVER, partial(deepcopy, model), learn, check)
+    assert seen == {*states}
+
+
+Step = tuple[str, int]
+
+# Labels come at once, late, late with the row predicted again, for a row without a prediction, and for one that was
+# predicted without need. Rows 1 and 8 are equal.
+ROWS = [*STREAM, STREAM[1]]
+STEPS: list[Step] = [
+    *[("predict", 0), ("learn", 0), ("predict", 1), ("predict", 2), ("learn", 1), ("predict", 3), ("learn", 3)],
+    *[("predict", 3), ("predict", 4), ("predict", 1), ("learn", 2), ("predict", 8), ("learn", 1), ("learn", 7)],
+    *[("predict", 5), ("learn", 4), ("predict", 5), ("learn", 6), ("learn", 5), ("predict", 6), ("learn", 8)],
+]
+
+
+def do(model: Any, step: Step) -> None:
+    what, t = step
+    x, y = ROWS[t]
+    if what == "learn":
+        model.learn_one(x, y)
+        return
+    if t % 2 == 0:
+        model.predict_one(x)
+    model.predict_interval_one(x)
+
+
+@learners
+def test_pending_predictions_belong_to_the_rows_that_were_learned(make: Callable[[], Any]) -> None:
+    model = make()
+    for step in STEPS:
+        before, after = deepcopy(model), deepcopy(model)
+        do(after, step)
+        states = [bits(before), bits(after)]
+
+        def check(model: Any, after: Any = after, states: Any = states, step: Step = step) -> None:
+            now = bits(deepcopy(model))
+            if step[0] == "learn":
+                assert now in states
+            if now != states[1]:
+                do(model, step)
+            other = deepcopy(after)
+            for each in (model, other):
+                each.predict_interval_one({"a": 0.7, "new": 1.0})
+                each.learn_one(*ROWS[8])
+            assert bits(model) == bits(other)
+
+        interrupt_everywhere(RIVER, partial(deepcopy, before), partial(do, step=step), check)
+        model = after
+
+
+def test_the_limit_of_pending_predictions_survives_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pending, "MAX_PENDING", 3)
+    model = PackingRegressor()
+    model.learn_one({"a": 1.0}, 0.5)
+    for t in range(2):
+        model.predict_interval_one({"a": float(t)})
+    for t in range(2, 6):  # the limit is reached, and passed
+
+        def check(model: PackingRegressor) -> None:
+            for at in range(10, 20):
+                model.predict_interval_one({"a": float(at)})
+                assert len(model._pending) == sum(map(len, model._pending._by_row.values())) <= 3
+            model.learn_one({"a": 19.0}, 0.5)
+            assert len(model._pending) == 2
+
+        def call(model: PackingRegressor, t: int = t) -> None:
+            model.predict_interval_one({"a": float(t)})
+
+        interrupt_everywhere(RIVER, partial(deepcopy, model), call, check)
+        call(model)

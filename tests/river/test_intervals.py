@@ -63,7 +63,7 @@ def test_late_labels_are_compared_with_the_interval_of_their_row(past: bool) -> 
             model.learn_one(xs[late], ys[late])
     assert model._learner is not None
     late, clock = waiting[0], model._learner.state.clock
-    found = model._pending.find(xs[late], 0, clock)
+    found = model._pending.start_learning(xs[late], 0, clock)
     assert len(found.bounds) == 16
     assert found.clock < clock
     # The label decides by the published interval: here one that it misses above, in place of the true one.

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -147,8 +148,8 @@ def test_pending_predictions_are_bounded() -> None:
     for t in range(MAX_PENDING + 5):
         pending.add({"a": float(t)}, 0, PendingPrediction(t, (1.0,)))
     assert len(pending) == MAX_PENDING
-    assert pending.find({"a": 4.0}, 0, -1).past == ()
-    assert pending.find({"a": 5.0}, 0, -1).past == (1.0,)
+    assert pending.start_learning({"a": 4.0}, 0, -1).past == ()
+    assert pending.start_learning({"a": 5.0}, 0, -1).past == (1.0,)
 
 
 def test_predictions_without_labels_do_not_spoil_recurring_rows() -> None:
@@ -171,12 +172,14 @@ def test_predictions_without_labels_do_not_spoil_recurring_rows() -> None:
 
 
 def test_threads_may_predict_while_predictions_are_forgotten() -> None:
-    pending = PendingPredictions()
+    pending, learns = PendingPredictions(), Lock()
 
     def add(start: int) -> None:
         for t in range(start, start + MAX_PENDING):
             pending.add({"a": float(t)}, 0, PendingPrediction(t, (1.0,)))
-            pending.remove({"a": float(t - 3)}, 0, t)
+            with learns:
+                pending.start_learning({"a": float(t - 3)}, 0, t)
+                pending.finish_learning(t + 1)
 
     with ThreadPoolExecutor(4) as pool:
         for each in [pool.submit(add, k * MAX_PENDING) for k in range(4)]:

@@ -171,22 +171,27 @@ class CalibratedRowLearner(RowLearner):
             return
         moved = self.state.calibration.intervals
         moved.learn_label(round_.label, np.array(round_.bounds))
-        self._learn_calibrated(round_)
-        self.state.calibration = with_widths(self.state.calibration, moved)
+        self._learn_and_calibrate(round_, lambda calibration: with_widths(calibration, moved))
 
     def learn_with_interval(self, round_: learner.Round) -> None:
         """Learn a row, and calibrate by its label at once."""
-        self._learn_calibrated(round_)
-        self.state.calibration = DeferredCalibration(self.state.calibration.intervals)
+        self._learn_and_calibrate(round_, lambda calibration: DeferredCalibration(calibration.intervals))
 
-    def _learn_calibrated(self, round_: learner.Round) -> None:
-        """Run the deferred rounds, and learn a row. If this fails, nothing has changed."""
-        before = self.state.calibration
-        self.state.calibration = DeferredCalibration(before.intervals)
+    def _learn_and_calibrate(
+        self, round_: learner.Round, complete: Callable[[DeferredCalibration], DeferredCalibration]
+    ) -> None:
+        """Run the deferred rounds, learn a row, and complete the calibration after it.
+
+        If an error or an interrupt comes in between, the clock tells whether the row was learned: then the calibration
+        is completed, otherwise restored. Completing it twice is the same as once.
+        """
+        before, clock = self.state.calibration, self.clock
         try:
+            self.state.calibration = DeferredCalibration(before.intervals)
             self.learn(round_.row, round_.label)
+            self.state.calibration = complete(self.state.calibration)
         except BaseException:
-            self.state.calibration = before
+            self.state.calibration = complete(self.state.calibration) if self.clock > clock else before
             raise
 
 

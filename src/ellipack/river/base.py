@@ -216,7 +216,7 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         def learn(learner: Regression, row: Row) -> None:
             nonlocal clock
             clock = learner.clock
-            found = self._pending.find(features, key, clock)
+            found = self._pending.start_learning(features, key, clock)
             if found.clock != clock:
                 learner.learn_late(Round(row, label, key, found.past, found.bounds))
             elif found.bounds:
@@ -225,7 +225,7 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
                 learner.learn_late(Round(row, label, key))
 
         self._learn_row(features, learn)
-        self._pending.remove(features, key, clock)
+        self._pending.finish_learning(clock + 1)
 
     def _split_key(self, x: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], int]:
         """Return the features of a row, and its key; 0 if rows have none."""
@@ -345,6 +345,7 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         return self
 
     def _state_parts(self, learner: Regression | None) -> dict[str, Archive]:
+        self._pending.finish_learning(0 if learner is None else learner.clock)
         check_saved_names(self._pending.names())
         return {**super()._state_parts(learner), "pending": self._pending.to_archive()}
 

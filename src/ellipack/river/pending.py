@@ -39,6 +39,27 @@ class PendingPrediction(NamedTuple):
     bounds: tuple[float, ...] = ()
 
 
+class _Learning(NamedTuple):
+    """Predictions of a row that are removed when the row has been learned.
+
+    Attributes
+    ----------
+    name : tuple
+        What identifies the row.
+    clock : int
+        Number of rounds before that of the row.
+    last_clock : int
+        Clock of the newest prediction that is removed, with all older ones of the row.
+    labels_come_late : bool
+        Whether labels come late from then on.
+    """
+
+    name: _Identity
+    clock: int
+    last_clock: int
+    labels_come_late: bool
+
+
 class PendingPredictions:
     """Predictions whose labels are not known yet.
 
@@ -48,23 +69,29 @@ class PendingPredictions:
     predictions were made for other reasons. Rows with one pending prediction tell which: if their labels come late, the
     oldest prediction belongs to the label; otherwise the newest does, and the others are forgotten.
 
-    Several threads may add predictions at the same time.
+    Several threads may add predictions at the same time. One thread at a time learns.
+
+    **Interrupts.** What is removed when a row is learned is decided before, by `start_learning`. The predictions are
+    removed as soon as the clock shows that the row was learned: by `finish_learning`, or if an interrupt prevents that,
+    by the next call. So each row is learned and its predictions are removed, or neither. All other changes are single
+    steps.
 
     Examples
     --------
     >>> pending = PendingPredictions()
     >>> pending.add({"height": 1.2}, 0, PendingPrediction(clock=7, past=(0.5,)))
-    >>> pending.find({"height": 1.2, "width": 0}, key=0, clock=9).past
+    >>> pending.start_learning({"height": 1.2, "width": 0}, key=0, clock=9).past
     (0.5,)
-    >>> pending.remove({"height": 1.2}, key=0, clock=9)
-    >>> pending.find({"height": 1.2}, key=0, clock=9).past
+    >>> pending.finish_learning(clock=10)
+    >>> pending.start_learning({"height": 1.2}, key=0, clock=10).past
     ()
     """
 
     def __init__(self) -> None:
         self._by_row: OrderedDict[_Identity, deque[PendingPrediction]] = OrderedDict()
-        self._count = 0
+        self._known_count: int | None = 0  # None while predictions are added or removed, and after an interrupt of that
         self._labels_come_late = False
+        self._learning: _Learning | None = None
         self._lock = LearnLock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -72,57 +99,86 @@ class PendingPredictions:
             return {**self.__dict__, "_by_row": deepcopy(self._by_row)}
 
     def __len__(self) -> int:
-        return self._count
+        with self._lock.turn:
+            return self._count()
+
+    def _count(self) -> int:
+        known = self._known_count
+        return sum(map(len, self._by_row.values())) if known is None else known
 
     def add(self, x: Mapping[Any, Any], key: int, prediction: PendingPrediction) -> None:
         """Add a prediction."""
-        with self._lock.turn:
-            queue = self._by_row.setdefault(_identity(x, key), deque())
-            if not queue or queue[-1].clock != prediction.clock:
-                queue.append(prediction)
-                self._count += 1
-            elif prediction.bounds:
-                queue[-1] = prediction
-            if self._count > MAX_PENDING:
-                self._remove_oldest(next(iter(self._by_row)))
-
-    def find(self, x: Mapping[Any, Any], key: int, clock: int) -> PendingPrediction:
-        """Return the prediction of a row when its label comes; an empty one of this round if there is none."""
-        if not self._count:
-            return PendingPrediction(clock, ())
-        with self._lock.turn:
-            queue = self._by_row.get(_identity(x, key))
-            if not queue:
-                return PendingPrediction(clock, ())
-            return queue[-1] if self._is_immediate(queue, clock) else queue[0]
-
-    def remove(self, x: Mapping[Any, Any], key: int, clock: int) -> None:
-        """Remove the prediction of a row whose label was learned after `clock` rounds, if there is one."""
-        if not self._count:
-            return
         name = _identity(x, key)
         with self._lock.turn:
+            self._remove_learned(prediction.clock)
             queue = self._by_row.get(name)
-            if not queue:
-                return
+            if queue is None or queue[-1].clock != prediction.clock:
+                self._append(name, queue, prediction)
+            elif prediction.bounds:
+                queue[-1] = prediction
+            while self._count() > MAX_PENDING:
+                self._remove_oldest(next(iter(self._by_row)))
+
+    def _append(self, name: _Identity, queue: deque[PendingPrediction] | None, prediction: PendingPrediction) -> None:
+        """Append a prediction to those of a row, if there are any."""
+        count = self._count()
+        self._known_count = None
+        # An interrupt comes before or after one of these two steps, so that no queue is empty.
+        if queue is None:
+            self._by_row[name] = deque([prediction])
+        else:
+            queue.append(prediction)
+        self._known_count = count + 1
+
+    def start_learning(self, x: Mapping[Any, Any], key: int, clock: int) -> PendingPrediction:
+        """Return the prediction of a row whose label has come; an empty one of this round if there is none."""
+        if not self._by_row:
+            self._learning = None
+            return PendingPrediction(clock, ())
+        name = _identity(x, key)
+        with self._lock.turn:
+            self._remove_learned(clock)
+            queue = self._by_row.get(name)
+            if queue is None:
+                self._learning = None
+                return PendingPrediction(clock, ())
             if self._is_immediate(queue, clock):
-                self._count -= len(queue)
-                del self._by_row[name]
-                self._labels_come_late = False
-            else:
-                self._labels_come_late = self._labels_come_late or len(queue) == 1
-                self._remove_oldest(name)
+                self._learning = _Learning(name, clock, clock, labels_come_late=False)
+                return queue[-1]
+            labels_come_late = self._labels_come_late or len(queue) == 1
+            self._learning = _Learning(name, clock, queue[0].clock, labels_come_late)
+            return queue[0]
+
+    def finish_learning(self, clock: int) -> None:
+        """Remove the predictions of the row that was learned last, if the clock has advanced since it was started."""
+        if self._learning is not None:
+            with self._lock.turn:
+                self._remove_learned(clock)
+
+    def _remove_learned(self, clock: int) -> None:
+        """Do the same, while this thread holds the lock. After an interrupt, the next call continues."""
+        learned = self._learning
+        if learned is None or clock <= learned.clock:
+            return
+        self._labels_come_late = learned.labels_come_late
+        while learned.name in self._by_row and self._by_row[learned.name][0].clock <= learned.last_clock:
+            self._remove_oldest(learned.name)
+        self._learning = None
 
     def _is_immediate(self, queue: deque[PendingPrediction], clock: int) -> bool:
         """Return whether a label belongs to a prediction of this round."""
         return queue[-1].clock == clock and (len(queue) == 1 or not self._labels_come_late)
 
     def _remove_oldest(self, name: _Identity) -> None:
-        queue = self._by_row[name]
-        queue.popleft()
-        self._count -= 1
-        if not queue:
+        """Remove the oldest prediction of a row."""
+        queue, count = self._by_row[name], self._count()
+        self._known_count = None
+        # An interrupt comes before or after one of these two steps, so that no queue is empty.
+        if len(queue) > 1:
+            queue.popleft()
+        else:
             del self._by_row[name]
+        self._known_count = count - 1
 
     def names(self) -> set[Hashable]:
         """Return the names of all features of pending rows."""
