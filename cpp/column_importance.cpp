@@ -50,7 +50,7 @@ double stride(std::int64_t round) {
   if (round < equal_rounds) {
     return round < 120 ? 2.0 : 4.0;
   }
-  return 24.0;
+  return 26.0;
 }
 
 // Returns the weight of a round in all sums. In the first rounds, the learner hardly knows the function, and

@@ -335,7 +335,7 @@ class LiteralImportance:
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 2 if clock < 120 else 4 if clock < EQUAL_ROUNDS else 24
+        return 2 if clock < 120 else 4 if clock < EQUAL_ROUNDS else 26
 
     def _choose(self, differs: list[bool], sizes: list[float]) -> tuple[Group | None, float]:
         """Draw the group to measure; return it with its probability."""
