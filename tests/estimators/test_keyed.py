@@ -434,3 +434,14 @@ class TestPartitions:
             with pytest.raises(InputError, match="partitions must be an integer >= 1, got 0"):
                 learner.progressive_on(executor, X, y, keys=keys, partitions=0)
         assert again.tolist() == keyed().progressive(X, y, keys=keys)[30:].tolist()
+
+
+def test_a_pickle_works_where_its_temporary_folder_is_missing(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    X, y = np.random.default_rng(0).normal(size=(2, 60, 2)), np.arange(60.0)
+    keys = np.arange(60) % 4
+    model = KeyedRegressor("k", max_learners=1).use_temporary_folder(str(folder)).fit(X[0], y, keys=keys)
+    loaded = pickle.loads(pickle.dumps(model))
+    folder.rmdir()
+    assert loaded.partial_fit(X[1], y, keys=keys).n_keys_ == 4

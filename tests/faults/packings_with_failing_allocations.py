@@ -6,6 +6,7 @@ argument. It prints the number of failures of each core.
 
 import ctypes
 import json
+import pickle
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -31,10 +32,9 @@ fail_allocation = ctypes.CDLL(sys.argv[1]).fail_allocation
 fail_allocation.argtypes, fail_allocation.restype = [ctypes.c_long], ctypes.c_long
 
 
-def bits(core: Any) -> list[Any]:
-    """Return the complete state of a core."""
-    arrays = core.__reduce__()[1]
-    return [each.tobytes() if isinstance(each, np.ndarray) else repr(each) for each in arrays[:-1]]
+def bits(core: Any) -> bytes:
+    """Return the complete state of a core, its calibration included."""
+    return pickle.dumps(core)
 
 
 def learn(core: Any, row: Any, label: Any, failing: int) -> bool:
@@ -50,7 +50,7 @@ def learn(core: Any, row: Any, label: Any, failing: int) -> bool:
     return True
 
 
-def sweep(core: Any, row: Any, label: Any, after: list[Any]) -> int:
+def sweep(core: Any, row: Any, label: Any, after: bytes) -> int:
     """Learn a round after each of its allocations has failed; return the number of failures."""
     before, failures = bits(core), 0
     while not learn(core, row, label, failures + 1):

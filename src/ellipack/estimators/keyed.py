@@ -122,6 +122,8 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
     (4, 2)
     """
 
+    _temporary_folder: str | None = None
+
     def __init__(
         self,
         by: str | int | Sequence[str | int] | None = None,
@@ -477,7 +479,9 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
 
     def _options(self) -> CallOptions:
         self._check_types()
-        folder = self.__dict__.get("_temporary_folder") or (None if self.folder is None else os.fspath(self.folder))
+        folder = self._temporary_folder
+        if folder is None or not os.path.isdir(folder):  # a pickle may be loaded where there is no such folder
+            folder = None if self.folder is None else os.fspath(self.folder)
         pooled_jobs = -1 if self.pooled is None else self.pooled.n_jobs
         return CallOptions(pooled_jobs, StoreLimits(check_integer(self.max_learners, "max_learners", 1), folder))
 

@@ -44,7 +44,7 @@ class _Learning(NamedTuple):
 
     Attributes
     ----------
-    name : tuple
+    row : tuple
         What identifies the row.
     clock : int
         Number of rounds before that of the row.
@@ -54,7 +54,7 @@ class _Learning(NamedTuple):
         Whether labels come late from then on.
     """
 
-    name: _Identity
+    row: _Identity
     clock: int
     last_clock: int
     labels_come_late: bool
@@ -64,10 +64,10 @@ class PendingPredictions:
     """Predictions whose labels are not known yet.
 
     A row is learned with the past that was known when it was predicted, and its label is compared with the interval
-    that was returned then. Predictions of the same row without a round
-    between them count once. If several predictions of the same row are pending, labels come late, or some of the
-    predictions were made for other reasons. Rows with one pending prediction tell which: if their labels come late, the
-    oldest prediction belongs to the label; otherwise the newest does, and the others are forgotten.
+    that was returned then. Predictions of the same row without a round between them count once. If several predictions
+    of the same row are pending, labels come late, or some of the predictions were made for other reasons. Rows with one
+    pending prediction tell which: if their labels come late, the oldest prediction belongs to the label; otherwise the
+    newest does, and the others are forgotten.
 
     Several threads may add predictions at the same time. One thread at a time learns.
 
@@ -161,8 +161,8 @@ class PendingPredictions:
         if learned is None or clock <= learned.clock:
             return
         self._labels_come_late = learned.labels_come_late
-        while learned.name in self._by_row and self._by_row[learned.name][0].clock <= learned.last_clock:
-            self._remove_oldest(learned.name)
+        while learned.row in self._by_row and self._by_row[learned.row][0].clock <= learned.last_clock:
+            self._remove_oldest(learned.row)
         self._learning = None
 
     def _is_immediate(self, queue: deque[PendingPrediction], clock: int) -> bool:

@@ -1,7 +1,7 @@
 """Parameters of `TableRegressor` in a standard form, after a check of each: `TableParameters`."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from numbers import Real
 from reprlib import repr as short_repr
 from typing import Any, NamedTuple, Self
@@ -74,11 +74,13 @@ def column_names(value: Any, parameter: str) -> tuple[str, ...]:
     --------
     >>> column_names("url", "drop"), column_names(["url", 3], "drop")
     (('url',), ('url', '3'))
+    >>> column_names({"store", "item"}, "by")
+    ('item', 'store')
     """
     if isinstance(value, str | int | np.integer) and not isinstance(value, bool):
         return (str(value),)
     if isinstance(value, Collection) and not isinstance(value, Mapping | bytes):
-        names = list(value)
+        names = sorted(value, key=str) if isinstance(value, Set) else list(value)  # the order of a set may change
         if all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in names):
             return tuple(map(str, names))
     raise InputError(f"{parameter} must be the name of a column, or a list of names, got {short_repr(value)}")

@@ -45,8 +45,8 @@ def to_strings(column: pa.Array) -> pa.Array:
 
     Examples
     --------
-    >>> to_strings(pa.array([1.0, 0.5])).to_pylist()
-    ['1', '0.5']
+    >>> to_strings(pa.array([1.0, 0.5, -0.0])).to_pylist()
+    ['1', '0.5', '0']
     """
     column = decode_dictionary(column)
     if pa.types.is_floating(column.type):
@@ -55,8 +55,9 @@ def to_strings(column: pa.Array) -> pa.Array:
 
 
 def _floats_to_strings(column: pa.Array) -> pa.Array:
-    """Convert floats to strings, whole numbers without an exponent."""
-    texts, numbers = column.cast(pa.string()), column.cast(pa.float64())
+    """Convert floats to strings, whole numbers without an exponent, and -0 as 0."""
+    numbers = column.cast(pa.float64())
+    texts = pc.if_else(pc.equal(numbers, 0.0), "0", column.cast(pa.string()))
     sizes = pc.abs(numbers)
     is_long = pc.and_(pc.greater_equal(sizes, _FIRST_EXPONENT), pc.less_equal(sizes, float(MAX_EXACT_FLOAT)))
     is_whole = pc.and_(is_long, pc.equal(numbers, pc.trunc(numbers)))

@@ -88,7 +88,8 @@ def _moments(discount: float) -> list[tuple[slice, Pairs, float]]:
     """Return the place, the pairs of variables and the factor of the moments in a row of sums.
 
     They are those of measurements, of the same with squared weights, and of the controls at all rounds with different
-    values. The last two numbers of a row, the number of rounds and the fraction of those, are no moments.
+    values. The last two numbers of a row, the sum of the weights of rounds and the fraction of those, are no moments.
+    Rounds of a shard have the weights of their numbers in the shard.
     """
     size = 2 + _N_MEASURED + len(_PAIRS[0])
     return [
