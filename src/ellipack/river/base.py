@@ -345,9 +345,14 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         return self
 
     def _state_parts(self, learner: Regression | None) -> dict[str, Archive]:
-        self._pending.finish_learning(0 if learner is None else learner.clock)
-        check_saved_names(self._pending.names())
-        return {**super()._state_parts(learner), "pending": self._pending.to_archive()}
+        parts: dict[str, Archive] = {}
+        clock = -1
+        while clock != (now := 0 if learner is None else learner.clock):  # another thread may learn
+            clock = now
+            self._pending.finish_learning(clock)
+            check_saved_names(self._pending.names())
+            parts = {**super()._state_parts(learner), "pending": self._pending.to_archive()}
+        return parts
 
     def _n_past_features(self) -> int:
         """Return the number of features of the past that a prediction uses."""
