@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -173,6 +173,12 @@ def start_command(*arguments: str, folder: Path, streams: Path) -> Iterator[Runn
                 process.kill()
 
 
+def kill(process: int) -> None:
+    """Kill a process, which may just have ended."""
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
+
+
 class CliRunner:
     """Runs commands in forks of a process that has imported everything."""
 
@@ -222,7 +228,7 @@ class CliRunner:
         child = self._start_process(arguments, folder, {}, None)
         wait(self._is_running)
         if self._is_running():
-            os.kill(child, signal.SIGKILL)
+            kill(child)
         return self._read_number()
 
     @contextmanager
@@ -252,7 +258,7 @@ class CliRunner:
                 yield RunningCommand(child, stdin, files, wait)
             finally:
                 if wait(0) is None:
-                    os.kill(child, signal.SIGKILL)
+                    kill(child)
                     wait(TIMEOUT)
 
     def _is_running(self, seconds: float = 0) -> bool:
