@@ -26,7 +26,7 @@ from benchmarks.worker_speed import PROCESSES, measure_speeds, speed_table
 from ellipack import MetricRegressor, Sharding, Workers
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.phase_end import next_phase
-from ellipack.learners.metric.shard_rounds import Rows
+from ellipack.learners.metric.row_checks import Rows
 from ellipack.learners.metric.sharded_learning import cut_step
 from ellipack.learners.metric.shards import learn_shard, merge
 

@@ -19,7 +19,7 @@ from benchmarks.command_line import new_table
 from ellipack import Sharding, Workers
 from ellipack.learners.intervals import empty_predictions
 from ellipack.learners.metric import learner
-from ellipack.learners.metric.shard_rounds import Rows
+from ellipack.learners.metric.row_checks import Rows
 from ellipack.learners.metric.sharded_learning import learn_in_shards
 from ellipack.learners.metric.state import MetricState
 

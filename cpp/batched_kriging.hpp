@@ -14,17 +14,14 @@ inline constexpr std::size_t kriging_right_sides = 3;
 // Smallest distance of the farthest neighbor, to avoid division by 0.
 inline constexpr double min_farthest = 1e-150;
 
-// Returns the best linear unbiased predictions at the queries. Row i of a system has the correlations of neighbor i
-// with the `count` neighbors and then the right-hand sides. Systems are stored as `factor` expects and are overwritten.
-//
-// A single factorization includes the three right-hand sides. The mean by generalized least squares and the prediction
-// are then sums of products.
+// Returns the best linear unbiased predictions at the queries of systems that `factor` has factored. Before that, row i
+// of a system had the correlations of neighbor i with the `count` neighbors and then the right-hand sides, which the
+// factorization includes. The mean by generalized least squares and the prediction are then sums of products.
 template <typename V>
-V solve_kriging(simd::Lane<V>* systems, std::size_t count) {
+V predict_at_queries(const simd::Lane<V>* systems, std::size_t count) {
   constexpr int lanes = simd::lane_count<V>;
   const std::size_t width = count + kriging_right_sides;
   const auto entry = [&](std::size_t i, std::size_t j) { return simd::load<V>(systems + (i * width + j) * lanes); };
-  factor<lanes>(systems, count, width);
   V ones{};
   V mean{};
   for (std::size_t i = 0; i < count; ++i) {

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
 #include <optional>
 #include <tuple>
 
@@ -42,9 +43,10 @@ bool accepts_rows(const MetricCore& core, const AnyArray& rows) {
   return entries && !entries->empty() && rows.shape(1) == core.dimension() && MetricCore::accepts_rows(*entries);
 }
 
-bool accepts_labels(const MetricCore& /*core*/, const AnyArray& labels, std::size_t count) {
+bool accepts_rounds(const MetricCore& core, const AnyArray& rows, const AnyArray& labels) {
   const auto entries = doubles_of(labels, 1);
-  return entries && entries->size() == count && MetricCore::accepts_labels(*entries);
+  return entries && accepts_rows(core, rows) && entries->size() == rows.shape(0) &&
+         MetricCore::accepts_labels(*entries);
 }
 
 // Where the core writes predictions and, unless `bounds` is empty, the intervals of all coverages.
@@ -174,9 +176,9 @@ void bind_core(nb::module_& m) {
            nb::sig("def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool"),
            "Return whether an array contains valid rows that need no conversion: finite doubles in C order, not too "
            "large.")
-      .def("accepts_labels", &accepts_labels, "labels"_a, "count"_a,
-           nb::sig("def accepts_labels(self, labels: NDArray[numpy.generic], count: int) -> bool"),
-           "Return whether an array contains `count` valid labels that need no conversion.")
+      .def("accepts_rounds", &accepts_rounds, "rows"_a, "labels"_a,
+           nb::sig("def accepts_rounds(self, rows: NDArray[numpy.generic], labels: NDArray[numpy.generic]) -> bool"),
+           "Return whether arrays contain valid rows and as many valid labels, and need no conversion.")
       .def(
           "predict",
           [](const MetricCore& core, const Matrix& rows, const MutableVector& predictions, const MutableMatrix& bounds,
@@ -206,18 +208,22 @@ void bind_core(nb::module_& m) {
           "learn",
           [](MetricCore& core, const Matrix& rows, const IntVector& keys, const Vector& labels,
              const MutableVector& predictions, const MutableMatrix& bounds,
-             const std::optional<MutableVector>& plain_predictions, const std::optional<MutableMatrix>& plain_bounds) {
+             const std::optional<MutableVector>& plain_predictions, const std::optional<MutableMatrix>& plain_bounds,
+             std::size_t first, std::optional<std::size_t> count, std::int64_t phase_end) {
             require_size("a row", rows.shape(1), core.dimension());
             const bool has_plain = plain_predictions && plain_bounds;
-            const PredictionOutput plain =
-                has_plain ? output_to(*plain_predictions, *plain_bounds) : PredictionOutput{};
-            return core.learn(span_of(rows), span_of(keys), span_of(labels), output_to(predictions, bounds), plain);
+            return core.learn(
+                {span_of(rows), span_of(keys), span_of(labels), first, count.value_or(labels.size() - first)},
+                phase_end, output_to(predictions, bounds),
+                has_plain ? output_to(*plain_predictions, *plain_bounds) : PredictionOutput{});
           },
           "rows"_a, "keys"_a, "labels"_a, "predictions"_a.noconvert(), "bounds"_a.noconvert(),
-          "plain_predictions"_a.noconvert() = nb::none(), "plain_bounds"_a.noconvert() = nb::none(), release(),
-          "Run one round per row and fill in the predictions and, unless `bounds` is empty, their intervals. Fill in "
-          "the predictions from the features alone, too, unless `plain_predictions` is empty. Return the number of "
-          "rounds run, which is smaller if a round would fill the memory.")
+          "plain_predictions"_a.noconvert() = nb::none(), "plain_bounds"_a.noconvert() = nb::none(), "first"_a = 0,
+          "count"_a = nb::none(), "phase_end"_a = std::numeric_limits<std::int64_t>::max(), release(),
+          "Run one round for each of `count` rows from `first` on, by default for all. Fill in the predictions and, "
+          "unless `bounds` is empty, their intervals. Fill in the predictions from the features alone, too, unless "
+          "`plain_predictions` is None. Stop before the round `phase_end`, and before a round that would fill the "
+          "memory. Return the number of rounds run.")
       .def("expert_predictions", &expert_predictions, "row"_a,
            "Return the predictions of all experts for a row from the features alone, and those of the aggregation and "
            "the "

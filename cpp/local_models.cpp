@@ -57,8 +57,8 @@ Doubles exp_negative(Doubles x) {
 // Stores the entries of both halves of the systems for several consecutive neighbors, one in each lane of `values`.
 template <typename V>
 void store_entries(double* by_distance, double* by_distance_and_age,
-                   const std::array<V, Kriging::covariances>& values) {
-  if constexpr (simd::lane_count<V> == Kriging::covariances) {  // the halves are next to each other
+                   const std::array<V, KrigingSystems::covariances>& values) {
+  if constexpr (simd::lane_count<V> == KrigingSystems::covariances) {  // the halves are next to each other
     simd::store_transposed(by_distance, values);
   } else {
     const auto& [a, b, c, d, e, f, g, h] = values;
@@ -213,18 +213,22 @@ void LocalLinearFits::solve(double label, std::span<double> predictions, std::sp
 }
 
 // The last vector of a row may extend beyond the row, and beyond the last row.
-Kriging::Kriging(std::size_t capacity, std::size_t dimension)
+KrigingSystems::KrigingSystems(std::size_t capacity, std::size_t dimension)
     : capacity_(capacity),
       stride_(capacity + 1 + systems_at_once),
       columns_((1 + dimension) * stride_),
       systems_(covariances * (capacity * (capacity + kriging_right_sides) + systems_at_once)) {}
 
-double* Kriging::entry(Half half, std::size_t i, std::size_t j) {
+double* KrigingSystems::batch(std::size_t first) {
+  return systems_.data() + first / systems_at_once * (systems_.size() / 2);
+}
+
+double* KrigingSystems::entry(Half half, std::size_t i, std::size_t j) {
   const std::size_t at = (i * width_ + j) * systems_at_once;
   return systems_.data() + at + half * (systems_at_once == covariances ? 4 : systems_.size() / 2);
 }
 
-void Kriging::predict(const Neighborhood& near, std::span<double> predictions) {
+void KrigingSystems::fill(const Neighborhood& near) {
   count_ = std::min(capacity_, near.count);
   width_ = count_ + kriging_right_sides;
   copy_columns(near);
@@ -238,13 +242,9 @@ void Kriging::predict(const Neighborhood& near, std::span<double> predictions) {
     set_diagonal_and_right_sides(by_distance_and_age, i, simd::splat<Double4>(trend_nugget / labels),
                                  Double4{trend_residual, residual, residual, residual});
   }
-  for (std::size_t first = 0; first < covariances; first += systems_at_once) {
-    double* systems = systems_.data() + first / systems_at_once * (systems_.size() / 2);
-    simd::store(predictions.data() + first, solve_kriging<Doubles>(systems, count_));
-  }
 }
 
-void Kriging::copy_columns(const Neighborhood& near) {
+void KrigingSystems::copy_columns(const Neighborhood& near) {
   std::copy_n(near.ages.begin(), count_, columns_.begin());
   for (std::size_t j = 0; j < count_; ++j) {
     const auto offset = near.offset(j);
@@ -264,7 +264,7 @@ void Kriging::copy_columns(const Neighborhood& near) {
 //
 // By distance and age: the long Matern correlation times max(0, 1 - rate |s - t|), a correlation in time. The product
 // of two correlations is a correlation.
-void Kriging::fill_correlations(double farthest, std::size_t dimension) {
+void KrigingSystems::fill_correlations(double farthest, std::size_t dimension) {
   const double slow_rate = 0.1 / farthest;
   const double fast_rate = sqrt3 * slow_rate;
   const double* ages = columns_.data();
@@ -293,7 +293,7 @@ void Kriging::fill_correlations(double farthest, std::size_t dimension) {
 }
 
 // Sets the diagonal and the right-hand sides of a row whose correlations are computed already.
-void Kriging::set_diagonal_and_right_sides(Half half, std::size_t row, Double4 nugget, Double4 label) {
+void KrigingSystems::set_diagonal_and_right_sides(Half half, std::size_t row, Double4 nugget, Double4 label) {
   simd::store(entry(half, row, row), 1.0 + simd::max(nugget, simd::splat<Double4>(min_nugget)));
   simd::store(entry(half, row, count_ + 1), label);
   simd::store(entry(half, row, count_ + 2), simd::splat<Double4>(1.0));
@@ -305,7 +305,16 @@ LocalModels::LocalModels(std::size_t neighbors, std::size_t fit_dimension, std::
 void LocalModels::predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope) {
   predictions[0] = mean_label(near, std::min(mean_neighbors, near.count));
   linear_.predict(near, predictions.subspan(1, LocalLinearFits::fits), slope);
-  kriging_.predict(near, predictions.last(Kriging::covariances));
+  kriging_.fill(near);
+  const std::size_t count = kriging_.count();
+  for (std::size_t first = 0; first < KrigingSystems::covariances; first += systems_at_once) {
+    double* systems = kriging_.batch(first);
+    factor<systems_at_once>(systems, count, count + kriging_right_sides);
+    simd::store(&predictions[1 + LocalLinearFits::fits + first], predict_at_queries<Doubles>(systems, count));
+  }
+  for (double& prediction : predictions) {
+    prediction += near.base;
+  }
 }
 
 }  // namespace ellipack

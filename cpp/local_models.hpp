@@ -1,8 +1,7 @@
 // Local models: predictions from the neighbors of a query, by means, local linear fits and kriging.
 //
 // Results are finite for any neighborhood of at least one neighbor, including duplicates, equal labels and constant
-// coordinates. Labels are relative to the label of the nearest neighbor, so that a large common offset costs no
-// precision.
+// coordinates. Labels are relative to that of the nearest neighbor, so that a large common offset costs no precision.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +19,9 @@ struct Neighborhood {
 
   std::size_t count = 0;
   std::size_t dimension;
+  double base = 0.0;  // mean label of the nearest neighbor
   std::vector<double> squared_distances;
-  std::vector<double> labels;            // mean labels, relative to the nearest neighbor
+  std::vector<double> labels;            // mean labels, relative to the base
   std::vector<double> label_counts;      // number of labels of each mean
   std::vector<double> ages;              // mean age of the labels, as a fraction of all rounds
   std::vector<double> trend;             // global ridge regression at each neighbor, minus that at the query
@@ -62,18 +62,25 @@ class LocalLinearFits {
   std::vector<double> slopes_;
 };
 
-// Ordinary kriging from the nearest neighbors, with eight covariances.
+// Systems of ordinary kriging from the nearest neighbors, with eight covariances.
 //
 // The first four predictions use correlations of the distance: exponential and Matern 3/2, each short and long. The
 // last four krige residuals with the long Matern correlation: one about `trend`, with correlations in space, and three
 // about `forgetting_trend`, with correlations in space and time.
-class Kriging {
+class KrigingSystems {
  public:
   static constexpr std::size_t covariances = 8;
 
-  Kriging(std::size_t capacity, std::size_t dimension);
+  KrigingSystems(std::size_t capacity, std::size_t dimension);
 
-  void predict(const Neighborhood& near, std::span<double> predictions);
+  // Sets all systems, as `factor` expects them.
+  void fill(const Neighborhood& near);
+
+  // Returns the number of neighbors in each system.
+  std::size_t count() const { return count_; }
+
+  // Returns the systems that are solved at once, of which `first` is the first.
+  double* batch(std::size_t first);
 
  private:
   // The four systems by distance, and the four by distance and age.
@@ -96,20 +103,19 @@ class Kriging {
 class LocalModels {
  public:
   // Number of experts: a mean, the linear fits, kriging.
-  static constexpr std::size_t experts = 1 + LocalLinearFits::fits + Kriging::covariances;
+  static constexpr std::size_t experts = 1 + LocalLinearFits::fits + KrigingSystems::covariances;
 
   // Number of neighbors in a linear fit.
   static constexpr std::size_t neighbors_of_fit(std::size_t fit_dimension) { return 2 * fit_dimension + 10; }
 
   LocalModels(std::size_t neighbors, std::size_t fit_dimension, std::size_t dimension);
 
-  // Computes the predictions of all experts, relative to the label of the nearest neighbor, and the slope of the first
-  // linear fit.
+  // Computes the predictions of all experts and the slope of the first linear fit.
   void predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope);
 
  private:
   LocalLinearFits linear_;
-  Kriging kriging_;
+  KrigingSystems kriging_;
 };
 
 }  // namespace ellipack

@@ -177,7 +177,8 @@ void LeaveOneOutScorer::krige(float* predictions) {
     simd::store(entry(i, n + 1), simd::load<Floats>(neighbor_labels_.data() + i * scores_at_once));
     simd::store(entry(i, n + 2), simd::splat<Floats>(1.0F));
   }
-  simd::store(predictions, solve_kriging<Floats>(systems_.data(), n));
+  factor<scores_at_once>(systems_.data(), n, width);
+  simd::store(predictions, predict_at_queries<Floats>(systems_.data(), n));
 }
 
 }  // namespace ellipack

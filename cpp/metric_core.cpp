@@ -270,30 +270,33 @@ MetricCore::NextPrediction MetricCore::predict_next_row(std::span<const double> 
   return next;
 }
 
-std::size_t MetricCore::learn(std::span<const double> rows, std::span<const std::int64_t> keys,
-                              std::span<const double> labels, const PredictionOutput& output,
+std::size_t MetricCore::learn(const Batch& batch, std::int64_t phase_end, const PredictionOutput& output,
                               const PredictionOutput& plain) {
-  check_rows(rows, labels.size(), dimension());
-  check_labels(labels);
+  const auto& [rows, keys, labels, first, count] = batch;
+  const std::size_t d = dimension();
+  require(first <= labels.size() && count <= labels.size() - first, "first and count must be those of rows");
+  require(rows.size() == labels.size() * d, "rows must have one entry per feature");
+  check_rows(rows.subspan(first * d, count * d), count, d);
+  check_labels(labels.subspan(first, count));
   output.check(labels.size());
   plain.check(plain.predictions.empty() ? 0 : labels.size());
   require(!has_keys() || keys.size() == labels.size(), "keys must have one entry per row");
   const std::unique_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
-  std::size_t done = 0;
-  for (; done < labels.size(); ++done) {
-    const Row row{rows.subspan(done * dimension(), dimension()), has_keys() ? keys[done] : 0, {}, {}};
+  std::size_t at = first;
+  for (; at < first + count && plain_.clock() + 1 < phase_end; ++at) {
+    const Row row{rows.subspan(at * d, d), has_keys() ? keys[at] : 0, {}, {}};
     predict_round(row, own_past(), *work);
-    if (fills_memory(labels[done], *work)) {
+    if (fills_memory(labels[at], *work)) {
       break;
     }
     if (!plain.predictions.empty()) {
-      write(publish_plain(*work), done, plain);
+      write(publish_plain(*work), at, plain);
     }
-    write(learn_round(row, labels[done], *work), done, output);
+    write(learn_round(row, labels[at], *work), at, output);
   }
   release_workspace(std::move(work));
-  return done;
+  return at - first;
 }
 
 void MetricCore::check_row(const Row& row, double label) const {
@@ -355,28 +358,33 @@ double MetricCore::predict_round(const Row& row, const PastFeatures* features, W
   if (!past_) {
     return work.prediction;
   }
-  const std::span own(work.past->row.data(), features->dimension());
+  PastWorkspace& past = *work.past;
+  const std::span own(past.row.data(), features->dimension());
   if (row.past.empty()) {
     features->fill(row.key, work.prediction, own);
   } else {
     std::ranges::copy(row.past, own.begin());
   }
-  return combine(row.features, work);
+  append_features(row.features, past);
+  if (past_->is_active()) {
+    combine(past_->rounds.predict_row(past.row, past.rounds), work);
+  }
+  return work.prediction;
 }
 
-// Combines the prediction of the learner without the past with that of the learner that sees the past, if it is in use.
-// The features of the past are in the workspace.
-double MetricCore::combine(std::span<const double> row, Workspace& work) const {
-  PastWorkspace& past = *work.past;
+// Copies the features of a row behind those of the past, unless the learner that sees the past sees nothing else.
+void MetricCore::append_features(std::span<const double> row, PastWorkspace& past) const {
   const std::size_t own = past_->features.dimension();
   if (past.row.size() > own) {
     std::ranges::copy(row, past.row.begin() + static_cast<std::ptrdiff_t>(own));
   }
-  if (past_->is_active()) {
-    past.predictions = {work.prediction, past_->rounds.predict_row(past.row, past.rounds)};
-    work.prediction = past_->combination.aggregate(past.predictions, plain_.prediction_range(), past.combination);
-  }
-  return work.prediction;
+}
+
+// Combines the prediction of the learner without the past with that of the learner that sees the past.
+void MetricCore::combine(double with_past, Workspace& work) const {
+  PastWorkspace& past = *work.past;
+  past.predictions = {work.prediction, with_past};
+  work.prediction = past_->combination.aggregate(past.predictions, plain_.prediction_range(), past.combination);
 }
 
 // Returns the prediction from the features alone with its intervals.
@@ -510,10 +518,14 @@ void MetricCore::predict_replaced(std::size_t source, const FeatureGroup& group,
   replaced.prediction = plain_.predict_row(measured.row, replaced.plain);
   if (past_) {
     // The first feature of the past is the prediction from the features of the row.
+    PastWorkspace& past = *replaced.past;
     std::ranges::copy(group.uses_past ? parts.past_row(source) : std::span<const double>(measured.past),
-                      replaced.past->row.begin());
-    replaced.past->row[0] = replaced.prediction;
-    combine(measured.row, replaced);
+                      past.row.begin());
+    past.row[0] = replaced.prediction;
+    append_features(measured.row, past);
+    if (past_->is_active()) {
+      combine(past_->rounds.predict_row(past.row, past.rounds), replaced);
+    }
   }
 }
 

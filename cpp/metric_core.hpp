@@ -126,11 +126,21 @@ class MetricCore {
   };
   NextPrediction predict_next_row(std::span<const double> row, std::int64_t key) const;
 
-  // Runs one round per row and fills in the predictions, each made before its label was learned. Returns the number of
-  // rounds run. It stops before a round that would bring the number of centers to `max_centers`. Unless `plain` is
-  // empty, it also gets the predictions from the features alone.
-  std::size_t learn(std::span<const double> rows, std::span<const std::int64_t> keys, std::span<const double> labels,
-                    const PredictionOutput& output, const PredictionOutput& plain = {});
+  // Rows with their labels and, if rows have keys, their keys; the rows to learn are `count` of them from `first` on.
+  struct Batch {
+    std::span<const double> rows;
+    std::span<const std::int64_t> keys;
+    std::span<const double> labels;
+    std::size_t first;
+    std::size_t count;
+  };
+
+  // Runs one round for each row of a batch to learn, and fills in its prediction, made before its label was learned. It
+  // stops before the round `phase_end`, and before a round that would bring the number of centers to `max_centers`.
+  // Returns the number of rounds run. Unless `plain` is empty, it also gets the predictions from the features alone.
+  // Both outputs have an entry for each row of the batch.
+  std::size_t learn(const Batch& batch, std::int64_t phase_end, const PredictionOutput& output,
+                    const PredictionOutput& plain);
 
   // A row to learn. If its label comes late, `past` has the features of the past at the time of its prediction, and
   // `bounds` the intervals that were published then; otherwise both are empty.
@@ -208,7 +218,8 @@ class MetricCore {
   double predict_round(const Row& row, const PastFeatures* features, Workspace& work) const;
   MetricRounds::Published publish_plain(const Workspace& work) const;
   MetricRounds::Published publish_next(const Workspace& work) const;
-  double combine(std::span<const double> row, Workspace& work) const;
+  void append_features(std::span<const double> row, PastWorkspace& past) const;
+  void combine(double with_past, Workspace& work) const;
   bool fills_memory(double label, const Workspace& work) const;
   void make_room(const Row& row, double label, Workspace& work);
   MetricRounds::Published learn_round(const Row& row, double label, Workspace& work);

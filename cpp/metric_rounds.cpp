@@ -139,7 +139,10 @@ double MetricRounds::predict_row(std::span<const double> row, Workspace& work) c
   if (has_labels()) {
     predict_globally(work);
     for (std::size_t v = 0; v < parts_.views.size(); ++v) {
-      predict_locally(v, work);
+      Workspace::View& view = work.views[v];
+      find_neighbors(v, work);
+      fill_trends(v, work);
+      view.models->predict(view.near, local_predictions(v, work), view.slope);
     }
     parts_.aggregation.aggregate(work.predictions, prediction_range(), work.aggregation);
     work.relative_scale = local_scale(work);
@@ -184,22 +187,9 @@ void MetricRounds::predict_globally(Workspace& work) const {
   }
 }
 
-// Computes the predictions of the local experts of a view.
-void MetricRounds::predict_locally(std::size_t v, Workspace& work) const {
-  Workspace::View& view = work.views[v];
-  find_neighbors(v, work);
-  if (v == 0 && parts_.views[0].rank == dimension()) {
-    fill_trends_from_offsets(work);
-  } else {
-    fill_trends_from_rows(v, work);
-  }
-  const std::span<double> own(work.predictions.data() + global_experts + v * LocalModels::experts,
-                              LocalModels::experts);
-  view.models->predict(view.near, own, view.slope);
-  const double base = parts_.centers.mean_label(static_cast<std::size_t>(view.neighbors[0].position));
-  for (double& prediction : own) {
-    prediction += base;
-  }
+// Returns the predictions of the local experts of a view.
+std::span<double> MetricRounds::local_predictions(std::size_t v, Workspace& work) {
+  return std::span(work.predictions).subspan(global_experts + v * LocalModels::experts, LocalModels::experts);
 }
 
 // Finds the nearest centers in a view and collects their labels, ages and offsets.
@@ -209,7 +199,7 @@ void MetricRounds::find_neighbors(std::size_t v, Workspace& work) const {
   Workspace::View& view = work.views[v];
   Neighborhood& near = view.near;
   near.count = tree.k_nearest(view.coordinates, std::numeric_limits<double>::infinity(), view.neighbors);
-  const double base = centers.mean_label(static_cast<std::size_t>(view.neighbors[0].position));
+  near.base = centers.mean_label(static_cast<std::size_t>(view.neighbors[0].position));
   const auto rounds = static_cast<double>(parts_.clock) + 1.0;
   for (std::size_t j = 0; j < near.count; ++j) {
     const Neighbor& neighbor = view.neighbors[j];
@@ -217,7 +207,7 @@ void MetricRounds::find_neighbors(std::size_t v, Workspace& work) const {
     const auto labels = static_cast<double>(centers.label_counts[center]);
     near.squared_distances[j] = neighbor.squared_distance;
     near.label_counts[j] = labels;
-    near.labels[j] = centers.mean_label(center) - base;
+    near.labels[j] = centers.mean_label(center) - near.base;
     near.ages[j] = 1.0 - centers.round_sums[center] / (labels * rounds);
     const auto point = tree.coordinates(neighbor);
     const auto offset = near.offset(j);
@@ -242,6 +232,15 @@ double MetricRounds::local_scale(const Workspace& work) const {
     errors += weight * parts_.centers.mean_error(static_cast<std::size_t>(view.neighbors[j].position));
   }
   return errors / weights;
+}
+
+// Computes the trends of the global regressions at the neighbors, relative to the query.
+void MetricRounds::fill_trends(std::size_t v, Workspace& work) const {
+  if (v == 0 && parts_.views[0].rank == dimension()) {
+    fill_trends_from_offsets(work);
+  } else {
+    fill_trends_from_rows(v, work);
+  }
 }
 
 // Computes the trends at the neighbors in the first view, relative to the query. The global regressions use the

@@ -169,7 +169,10 @@ class MetricRounds {
   void project_on_views(std::span<const double> row, Workspace& work) const;
   void find_packing_center(Workspace& work) const;
   void predict_globally(Workspace& work) const;
-  void predict_locally(std::size_t v, Workspace& work) const;
+  void find_neighbors(std::size_t v, Workspace& work) const;
+  void fill_trends(std::size_t v, Workspace& work) const;
+  static std::span<double> local_predictions(std::size_t v, Workspace& work);
+  double local_scale(const Workspace& work) const;
 
   static std::size_t nearest_center(const Workspace& work);
   bool is_duplicate(const Workspace& work) const;
@@ -177,8 +180,6 @@ class MetricRounds {
   void make_room_for_center(const Workspace& work);
   bool count_outlier(double label);
 
-  double local_scale(const Workspace& work) const;
-  void find_neighbors(std::size_t v, Workspace& work) const;
   void fill_trends_from_offsets(Workspace& work) const;
   void fill_trends_from_rows(std::size_t v, Workspace& work) const;
   void update_gops(Workspace& work);

@@ -843,9 +843,9 @@ class MetricCore:
         Return whether an array contains valid rows that need no conversion: finite doubles in C order, not too large.
         """
 
-    def accepts_labels(self, labels: NDArray[numpy.generic], count: int) -> bool:
+    def accepts_rounds(self, rows: NDArray[numpy.generic], labels: NDArray[numpy.generic]) -> bool:
         """
-        Return whether an array contains `count` valid labels that need no conversion.
+        Return whether arrays contain valid rows and as many valid labels, and need no conversion.
         """
 
     def predict(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int = 1) -> None:
@@ -861,9 +861,9 @@ class MetricCore:
         Fill in the prediction for each of the rows that follow, one after the other, and unless `bounds` is empty, its intervals. `features` holds the past before them, and is updated; None stands for a copy of that of the core. A label that is NaN is unknown, and the prediction stands in for it. `follows_unknown` tells whether the label before the first row is unknown.
         """
 
-    def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], plain_predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None = None, plain_bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> int:
+    def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], plain_predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None = None, plain_bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None, first: int = 0, count: int | None = None, phase_end: int = 9223372036854775807) -> int:
         """
-        Run one round per row and fill in the predictions and, unless `bounds` is empty, their intervals. Fill in the predictions from the features alone, too, unless `plain_predictions` is empty. Return the number of rounds run, which is smaller if a round would fill the memory.
+        Run one round for each of `count` rows from `first` on, by default for all. Fill in the predictions and, unless `bounds` is empty, their intervals. Fill in the predictions from the features alone, too, unless `plain_predictions` is None. Stop before the round `phase_end`, and before a round that would fill the memory. Return the number of rounds run.
         """
 
     def expert_predictions(self, row: Sequence[float]) -> tuple[NDArray[numpy.float64], tuple[float, float]]:

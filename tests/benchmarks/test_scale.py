@@ -4,7 +4,7 @@ from benchmarks import scale
 from benchmarks.streams import low_rank_stream
 from benchmarks.worker_speed import measure_speeds, speed_table
 from ellipack import MetricRegressor, Sharding
-from ellipack.learners.metric.shard_rounds import Rows
+from ellipack.learners.metric.row_checks import Rows
 
 COSTS = scale.Costs(
     centers=100_000,

@@ -27,7 +27,7 @@ calls = [
     partial(metric.predict_next_one, [0.0, 0.0]), partial(metric.predict_next_interval_one, [0.0, 0.0]),
     partial(metric.predict_next, rows, keys, labels, None, np.zeros(3), no_bounds, False),
     partial(metric.expert_predictions, [0.0, 0.0]), partial(metric.accepts_rows, rows),
-    partial(metric.accepts_labels, labels, 3), metric.__len__,
+    partial(metric.accepts_rounds, rows, labels), metric.__len__,
     partial(metric.round_on_copy, [0.0, 0.0], 0.0), partial(metric.round_before_refit, [0.0, 0.0], 0.0),
     partial(packing.learn, rows, labels, True), partial(packing.predict, rows),
     partial(classifier.learn, rows, classes), partial(classifier.predict, rows),

@@ -209,6 +209,37 @@ def test_threads_see_states_between_rounds() -> None:
     assert content(core.parts()) == content(alone.parts())
 
 
+@settings(max_examples=10)
+@given(st.sampled_from(PASTS), st.integers(0, 12), st.integers(0, 30), st.integers(-3, 40))
+def test_a_core_learns_rows_of_a_batch_up_to_the_end_of_the_phase(past: Past, first: int, size: int, left: int) -> None:
+    X, y = smooth_stream(130, 3)
+    begun = trained(X[:100], y[:100], past=past).core
+    core, alone = begun.copy(), begun.copy()
+    rows, labels, keys = X[100:], y[100:], np.arange(30) % 3 if core.has_keys else NO_KEYS
+    count, phase_end = min(size, 30 - first), core.clock + 1 + left
+    predictions, plain = np.full(30, np.nan), np.full(30, np.nan)
+    learned = core.learn(
+        rows, keys, labels, predictions, NO_BOUNDS, plain, NO_BOUNDS, first=first, count=count, phase_end=phase_end
+    )
+    assert learned == max(0, min(count, left))
+    run, expected = slice(first, first + learned), np.empty(learned)
+    alone.learn(rows[run], keys[run], labels[run], expected, NO_BOUNDS)
+    assert predictions[run].tobytes() == expected.tobytes()
+    assert np.isfinite(plain[run]).all()
+    assert content(core.parts()) == content(alone.parts())
+    for values in (predictions, plain):
+        assert np.isnan(np.delete(values, np.arange(first, first + learned))).all()
+
+
+@pytest.mark.parametrize(("first", "count"), [(9, 0), (9, None), (8, 1), (0, 9), (2**64 - 1, 2), (1, 2**64 - 1)])
+def test_rows_outside_of_a_batch_are_rejected(first: int, count: int | None) -> None:
+    X, y = smooth_stream(8)
+    core = new_core(PARTS)
+    with pytest.raises(ValueError, match="first and count must be those of rows"):
+        core.learn(X, NO_KEYS, y, np.empty(8), NO_BOUNDS, first=first, count=count)
+    assert core.clock == PARTS.clock
+
+
 def test_a_core_stops_before_a_round_that_would_fill_the_memory() -> None:
     X, y = smooth_stream(200)
     core = trained(X[:20], y[:20], max_centers=1000).core
@@ -607,5 +638,8 @@ def test_arrays_that_are_not_aligned_are_left_to_the_checks_of_python() -> None:
     room = np.zeros(8 * learner.dimension + 1, dtype=np.uint8)
     assert learner.accepts_rows(room[:-1].view(np.float64)[None])
     assert not learner.accepts_rows(room[1:].view(np.float64)[None])
-    assert learner.accepts_labels(room[:8].view(np.float64), 1)
-    assert not learner.accepts_labels(room[1:9].view(np.float64), 1)
+    row, label = room[:-1].view(np.float64)[None], room[:8].view(np.float64)
+    assert learner.accepts_rounds(row, label)
+    assert not learner.accepts_rounds(room[1:].view(np.float64)[None], label)
+    assert not learner.accepts_rounds(row, room[1:9].view(np.float64))
+    assert not learner.accepts_rounds(row, np.zeros(2))

@@ -35,7 +35,7 @@ from ellipack.learners.keyed.partitions import (
 )
 from ellipack.learners.metric import learner as metric_learner
 from ellipack.learners.metric.learner import BothPredictions
-from ellipack.learners.metric.shard_rounds import Rows
+from ellipack.learners.metric.row_checks import Rows
 from ellipack.learners.metric.state import MetricState
 from ellipack.row_keys import RowKeys
 from ellipack.validation import Ints

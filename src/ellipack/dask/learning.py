@@ -25,7 +25,7 @@ from ellipack.errors import WorkerError
 from ellipack.estimators import MetricRegressor
 from ellipack.learners.intervals import Predictions, empty_predictions
 from ellipack.learners.metric import learner as metric_learner
-from ellipack.learners.metric.shard_rounds import Rows
+from ellipack.learners.metric.row_checks import Rows
 from ellipack.learners.metric.shard_start import MAX_RECENT_ROWS, WARM_UP_ROWS
 from ellipack.learners.metric.shards import LearnedShard, Shard, advance_past, merge
 from ellipack.learners.metric.shards import learn_shard as learn_rows

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ellipack.errors import InputError, KindError, ShapeError, StreamError
 from ellipack.estimators.input_checks import key_columns
-from ellipack.learners.metric.shard_rounds import Rows
+from ellipack.learners.metric.row_checks import Rows
 from ellipack.row_keys import RowKeys
 from ellipack.validation import Floats
 

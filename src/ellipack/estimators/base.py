@@ -73,8 +73,7 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
     def _checked_features(self, X: Any) -> ArrayLike:
         """Return rows that have the number and the names of the features, or raise. See `check_features`."""
         state, names = self._fitted
-        width = self._dimension(state)
-        if is_plain_table(X, width) and (names is None or len(names) != width):
+        if names is None and is_plain_table(X, self._dimension(state)):
             return cast(ArrayLike, X)  # without the exception by which feature_names_in_ tells that there are no names
         return check_features(self, X)
 
@@ -297,8 +296,10 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         self : object
             Fitted estimator.
         """
-        self._fit_more(X, check_targets(y))
-        return self
+        labels = check_targets(y)
+        fitted, rows = self._start(X)
+        self._run_rounds(fitted[0], rows, labels)
+        return self if self._keep(fitted) else self.partial_fit(X, y)
 
     @overload
     def progressive(self, X: Any, y: Any) -> Floats: ...
@@ -339,7 +340,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         >>> round(float(np.mean((lower <= y.ravel()) & (y.ravel() <= upper))), 2)
         0.9
         """
-        return self._fit_and_select(X, check_targets(y), coverage)
+        return self._learn_and_select(X, check_targets(y), coverage)
 
     def predict(self, X: Any) -> Floats:
         """Predict rows with the current state.
@@ -463,33 +464,44 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
             Fitted estimator.
         """
 
+    def _initial(self, X: Any) -> tuple[tuple[State, NDArray[np.object_] | None], ArrayLike]:
+        """Return an initial state with the names of its features, and the rows."""
+        table, names = check_rows(X), feature_names(X)
+        return (self._initial_state(table.shape[1]), names), table
+
+    def _start(self, X: Any) -> tuple[tuple[State, NDArray[np.object_] | None], ArrayLike]:
+        """Return the state from which rows are learned, with the names of its features, and the rows."""
+        if "_fitted" not in self.__dict__:
+            return self._initial(X)
+        return self._fitted, self._checked_features(X)
+
+    def _keep(self, fitted: tuple[State, NDArray[np.object_] | None]) -> bool:
+        """Keep a state that `_start` returned and that has learned the rows.
+
+        Return False if another thread has set the state meanwhile. The rows must be learned again then, after those of
+        the other thread.
+        """
+        return self.__dict__.setdefault("_fitted", fitted) is fitted
+
     def _learn_from_scratch(
         self, X: Any, y: ArrayLike, **more: Any
     ) -> tuple[tuple[State, NDArray[np.object_] | None], Predictions]:
-        """Learn from an initial state. Return the state with the names of its features, and the predictions."""
-        table, names = check_rows(X), feature_names(X)
-        state = self._initial_state(table.shape[1])
-        predictions = self._run_rounds(state, table, y, **more)
-        return (state, names), predictions
-
-    def _fit_and_select(
-        self, X: Any, y: ArrayLike, coverage: float | Sequence[float] | None, **more: Any
-    ) -> Floats | tuple[Floats, Intervals]:
-        """Learn and return the predictions, with intervals if `coverage` is not None."""
-        if coverage is None:
-            return self._fit_more(X, y, **more).values
-        wanted = check_coverage(coverage)
-        values, bounds = self._fit_more(X, y, positions=coverage_positions(wanted), **more)
-        return values, split_bounds(bounds, wanted)
-
-    def _fit_more(self, X: Any, y: ArrayLike, **more: Any) -> Predictions:
-        """Learn from the current state, or from an initial one if there is none.
+        """Learn from an initial state. Return the state with the names of its features, and the predictions.
 
         `more` are arguments of `_run_rounds`.
         """
-        if "_fitted" not in self.__dict__:
-            fitted, predictions = self._learn_from_scratch(X, y, **more)
-            # If another thread was the first, learn the rows after its rows.
-            if self.__dict__.setdefault("_fitted", fitted) is fitted:
-                return predictions
-        return self._run_rounds(self.state_, self._checked_features(X), y, **more)
+        fitted, rows = self._initial(X)
+        predictions = self._run_rounds(fitted[0], rows, y, **more)
+        return fitted, predictions
+
+    def _learn_and_select(
+        self, X: Any, y: ArrayLike, coverage: float | Sequence[float] | None, **more: Any
+    ) -> Floats | tuple[Floats, Intervals]:
+        """Learn and return the predictions, with intervals if `coverage` is not None."""
+        wanted = None if coverage is None else check_coverage(coverage)
+        positions = NO_POSITIONS if wanted is None else coverage_positions(wanted)
+        fitted, rows = self._start(X)
+        values, bounds = self._run_rounds(fitted[0], rows, y, positions=positions, **more)
+        if not self._keep(fitted):
+            return self._learn_and_select(X, y, coverage, **more)
+        return values if wanted is None else (values, split_bounds(bounds, wanted))

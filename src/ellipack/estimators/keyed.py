@@ -177,8 +177,10 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         self : object
             Fitted estimator.
         """
-        self._fit_more(X, check_targets(y), keys=self._row_keys(X, keys))
-        return self
+        labels, row_keys = check_targets(y), self._row_keys(X, keys)
+        fitted, rows = self._start(X)
+        self._run_rounds(fitted[0], rows, labels, row_keys)
+        return self if self._keep(fitted) else self.partial_fit(X, y, keys=keys)
 
     @overload
     def progressive(self, X: Any, y: Any, *, keys: Any = None) -> Floats: ...
@@ -214,7 +216,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
             Only if `coverage` is given: the intervals of the predictions. Their coverage is guaranteed for the rows of
             each key, on any stream; the theorem is in `ellipack.learners.intervals`.
         """
-        return self._fit_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys))
+        return self._learn_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys))
 
     def learn_into(self, X: Any, y: Any, predictions: Predictions, *, keys: Any = None) -> None:
         """Do the same as `progressive`, and write the predictions into arrays. See `MetricRegressor.learn_into`."""

@@ -36,11 +36,11 @@ from ellipack.learners.metric.predictions import (
     predict_next_with_intervals,
     predict_with_intervals,
 )
-from ellipack.learners.metric.row_checks import NO_KEYS, checked_rows
+from ellipack.learners.metric.row_checks import NO_KEYS, check_all
 from ellipack.learners.metric.sharded_learning import Workers, learn_in_shards
 from ellipack.learners.metric.state import MetricState
 from ellipack.metric import Metric
-from ellipack.parallel import thread_count
+from ellipack.parallel import check_n_jobs, thread_count
 from ellipack.row_keys import hash_rows
 from ellipack.serialization import Archive
 from ellipack.theory.spectrum import effective_rank
@@ -194,8 +194,10 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self : object
             Fitted estimator.
         """
-        self._fit_more(X, check_targets(y), keys=self._row_keys(X, keys), workers=workers)
-        return self
+        labels, row_keys = check_targets(y), self._row_keys(X, keys)
+        fitted, rows = self._start(X)
+        self._run_rounds(fitted[0], rows, labels, row_keys, workers)
+        return self if self._keep(fitted) else self.partial_fit(X, y, keys=keys, workers=workers)
 
     @overload
     def progressive(self, X: Any, y: Any, *, keys: Any = None, workers: Workers | None = None) -> Floats: ...
@@ -239,7 +241,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             Only if `coverage` is given: the intervals of the predictions. Their coverage is guaranteed on any stream;
             the theorem is in `ellipack.learners.intervals`.
         """
-        return self._fit_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys), workers=workers)
+        return self._learn_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys), workers=workers)
 
     def learn_into(
         self, X: Any, y: Any, predictions: Predictions, *, keys: Any = None, workers: Workers | None = None
@@ -409,7 +411,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _check_by(self, state: MetricState) -> None:
         """Raise if `by` was set or removed after fit."""
         core = state.core
-        if core.has_past and core.has_keys == (self.by is None):
+        if core.has_keys if self.by is None else core.has_past and not core.has_keys:
             raise InputError("by cannot be set or removed after fit: fit again, or give it the value that it had")
 
     def _row_keys(self, X: Any, keys: Any) -> Ints:
@@ -468,14 +470,13 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         positions: Floats = NO_POSITIONS,
     ) -> Predictions:
         self._check_by(state)
-        with_intervals = len(positions) > 0
+        rows = check_all(state.core, X, y, keys)
+        predictions = empty_predictions(len(rows.y), with_intervals=len(positions) > 0)
         if workers is None:
-            predictions = learner.predict_and_learn(state, X, y, self.n_jobs, keys, with_intervals=with_intervals)
+            learner.run_rounds(state, rows, predictions, check_n_jobs(self.n_jobs))
         else:
-            table = checked_rows(state.core, X)
-            predictions = empty_predictions(len(table), with_intervals)
-            learn_in_shards(state, table, y, predictions, workers, self.n_jobs, keys)
-        return predictions.select(positions) if with_intervals else predictions
+            learn_in_shards(state, rows.X, rows.y, predictions, workers, self.n_jobs, rows.keys)
+        return predictions.select(positions) if len(positions) else predictions
 
     def _to_archive(self, state: MetricState) -> Archive:
         return serialization.to_archive(state)

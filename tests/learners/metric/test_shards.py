@@ -19,8 +19,7 @@ from ellipack.learners.intervals import empty_predictions
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.merging.experts import StateChange, merge_least_squares
 from ellipack.learners.metric.merging.learned import Learned, apply_learned, merge_learned
-from ellipack.learners.metric.row_checks import NO_KEYS
-from ellipack.learners.metric.shard_rounds import Rows
+from ellipack.learners.metric.row_checks import NO_KEYS, Rows
 from ellipack.learners.metric.sharded_learning import Workers, cut_step, learn_in_shards
 from ellipack.learners.metric.sharding import Sharding, split
 from ellipack.learners.metric.shards import learn_shard, merge

@@ -235,7 +235,7 @@ def learn_into(
         If the file of a learner can't be written, or is lost or damaged. The rows before its batch are learned.
     """
     table = _checked(state, X, keys)
-    labels = checked_labels(state.pooled.core, y, len(table))
+    labels = checked_labels(y, len(table))
     with state.lock.turn:
         state.complete_batch()
         for part in _batches(keys.hashes, options.limits.max_learners):
@@ -415,7 +415,7 @@ def learn_late(
 ) -> None:
     """Learn rows whose labels come after other rows, with what `predict_each` returned for them."""
     table = _checked(state, X, keys)
-    labels = checked_labels(state.pooled.core, y, len(table))
+    labels = checked_labels(y, len(table))
     width = learner.n_past_features(state.pooled.core) + PREDICTION_PAIRS_SIZE
     past = checked_past(predictions.past, len(table), width)
     published = Predictions(np.asarray(predictions.values), check_bounds(predictions.bounds, len(table)))

@@ -181,7 +181,7 @@ def learn_partitioned(
         Combined predictions with their intervals, each made before its label was learned.
     """
     table = checked_rows(state.pooled.core, X)
-    labels = checked_labels(state.pooled.core, y, len(table))
+    labels = checked_labels(y, len(table))
     keys.check(len(table))
     count = check_integer(where.partitions, "partitions", 1)
     predictions = empty_predictions(len(table), with_intervals=True)

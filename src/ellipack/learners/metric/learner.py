@@ -30,7 +30,7 @@ from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.global_regressions import refits_after
 from ellipack.learners.metric.past import past_feature_names, with_rounds
 from ellipack.learners.metric.phase_end import next_phase
-from ellipack.learners.metric.row_checks import NO_KEYS, checked_keys, checked_labels, checked_past, checked_rows
+from ellipack.learners.metric.row_checks import NO_KEYS, Rows, check_all, checked_labels, checked_past, checked_rows
 from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import check_n_jobs, thread_count
 from ellipack.validation import Floats, Ints, Row
@@ -68,17 +68,10 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
     InputError
         If `X` or `y` is not valid, or another thread has added features. The state is unchanged.
     """
-    return predict_and_learn(state, X, y, n_jobs, keys, with_intervals=False).values
-
-
-def predict_and_learn(
-    state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None, keys: Ints, *, with_intervals: bool
-) -> Predictions:
-    """Do the same as `learn`, and return predictions, with their intervals if wanted."""
-    table, labels, row_keys = _checked_rounds(state.core, X, y, keys)
-    predictions = empty_predictions(len(table), with_intervals)
-    _run_rounds(state, _Rounds(table, labels, row_keys, predictions, NO_PREDICTIONS), check_n_jobs(n_jobs))
-    return predictions
+    rows = check_all(state.core, X, y, keys)
+    predictions = empty_predictions(len(rows.y), with_intervals=False)
+    run_rounds(state, rows, predictions, check_n_jobs(n_jobs))
+    return predictions.values
 
 
 class BothPredictions(NamedTuple):
@@ -105,9 +98,9 @@ def learn_both(
     state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS
 ) -> BothPredictions:
     """Do the same as `learn`, and return predictions with their intervals, also those from the features alone."""
-    table, labels, row_keys = _checked_rounds(state.core, X, y, keys)
-    both = BothPredictions(*(empty_predictions(len(table), with_intervals=True) for _ in range(2)))
-    _run_rounds(state, _Rounds(table, labels, row_keys, *both), check_n_jobs(n_jobs))
+    rows = check_all(state.core, X, y, keys)
+    both = BothPredictions(*(empty_predictions(len(rows.y), with_intervals=True) for _ in range(2)))
+    run_rounds(state, rows, both.next, check_n_jobs(n_jobs), both.plain)
     return both
 
 
@@ -118,7 +111,7 @@ def learn_into(
     predictions: Predictions,
     n_jobs: int | None = 1,
     keys: Ints = NO_KEYS,
-    plain: Predictions = NO_PREDICTIONS,
+    plain: Predictions | None = None,
 ) -> None:
     """Do the same as `learn`, and write the predictions into arrays.
 
@@ -142,54 +135,44 @@ def learn_into(
     plain : Predictions, optional
         Arrays for the predictions from the features alone. By default, they are not wanted.
     """
-    table, labels, row_keys = _checked_rounds(state.core, X, y, keys)
-    every = slice(0, len(table))
-    _run_rounds(
-        state, _Rounds(table, labels, row_keys, predictions.part(every), plain.part(every)), check_n_jobs(n_jobs)
-    )
+    rows = check_all(state.core, X, y, keys)
+    every = slice(0, len(rows.y))
+    run_rounds(state, rows, predictions.part(every), check_n_jobs(n_jobs), plain and plain.part(every))
 
 
-class _Rounds(NamedTuple):
-    """Rows to learn, after checks, and arrays for their predictions."""
-
-    table: Floats
-    labels: Floats
-    keys: Ints
-    predictions: Predictions
-    plain: Predictions
-
-    def part(self, rows: slice) -> "_Rounds":
-        return _Rounds(
-            self.table[rows], self.labels[rows], self.keys[rows], self.predictions.part(rows), self.plain.part(rows)
-        )
-
-
-def _checked_rounds(core: MetricCore, X: ArrayLike, y: ArrayLike, keys: Ints) -> tuple[Floats, Floats, Ints]:
-    """Return rows, labels and keys as arrays, or raise."""
-    table = checked_rows(core, X)
-    return table, checked_labels(core, y, len(table)), checked_keys(core, keys, len(table))
-
-
-def _run_rounds(state: MetricState, rounds: _Rounds, n_jobs: int) -> None:
+def run_rounds(
+    state: MetricState, rows: Rows, predictions: Predictions, n_jobs: int, plain: Predictions | None = None
+) -> None:
     """Learn rows by short calls of the core, and write their predictions into arrays.
 
-    A call ends before the last row of a phase, and earlier if memory is full.
+    A call stops before the last round of a phase, and before a round that fills the memory.
+
+    Parameters
+    ----------
+    state : MetricState
+        The state, which is updated.
+    rows : Rows
+        Rows, after checks.
+    predictions : Predictions
+        Arrays for the predictions of the next row.
+    n_jobs : int
+        Number of threads that score candidates for the metric.
+    plain : Predictions, optional
+        Arrays for the predictions from the features alone. By default, they are not wanted.
     """
-    count, done = len(rounds.table), 0
+    (X, y, keys), (values, bounds), (plain_values, plain_bounds) = rows, predictions, plain or (None, None)
+    count, done = len(y), 0
     most = 1 if count == 1 else rounds_per_call(state.core)
     with state.learn_lock.turn:
-        _check_width(state, rounds.table.shape[1])
+        _check_width(state, X.shape[1])
         while done < count:
-            phase = state.phase
-            rounds_before_last = phase.end - phase.core.clock - 1
-            size = min(count - done, most, rounds_before_last)
-            part = rounds if size == count else rounds.part(slice(done, done + size))
-            table, labels, keys, (values, bounds), (plain_values, plain_bounds) = part
+            phase, size = state.phase, min(count - done, most)
             # Without * in the call, no object is made for the method, where nanobind crashes if there is no memory.
-            learned = phase.core.learn(table, keys, labels, values, bounds, plain_values, plain_bounds)
+            learned = phase.core.learn(X, keys, y, values, bounds, plain_values, plain_bounds, done, size, phase.end)
             done += learned
-            if learned < size or rounds_before_last == 0:
-                _run_boundary_row(state, rounds.part(slice(done, done + 1)), n_jobs)
+            if learned < size:
+                last = slice(done, done + 1)
+                _run_boundary_row(state, rows.part(last), predictions.part(last), n_jobs, plain and plain.part(last))
                 done += 1
 
 
@@ -199,13 +182,15 @@ def _check_width(state: MetricState, width: int) -> None:
         raise ShapeError(f"X must have {state.core.dimension} columns, got {width}")
 
 
-def _run_boundary_row(state: MetricState, row: _Rounds, n_jobs: int) -> None:
+def _run_boundary_row(
+    state: MetricState, row: Rows, predictions: Predictions, n_jobs: int, plain: Predictions | None
+) -> None:
     """Run the boundary round of a single row."""
-    if len(row.plain.values):
-        state.core.predict(row.table, *row.plain)
+    if plain is not None:
+        state.core.predict(row.X, *plain)
     key = int(row.keys[0]) if len(row.keys) else 0
-    round_ = Round(row.table[0].tolist(), float(row.labels[0]), key)
-    _run_boundary_round(state, round_, thread_count(n_jobs), row.predictions)
+    round_ = Round(row.X[0].tolist(), float(row.y[0]), key)
+    _run_boundary_round(state, round_, thread_count(n_jobs), predictions)
 
 
 class Round(NamedTuple):
@@ -268,7 +253,7 @@ def learn_late(
         Key of each row.
     """
     rows = checked_rows(state.core, X)
-    labels = checked_labels(state.core, y, len(rows))
+    labels = checked_labels(y, len(rows))
     width = n_past_features(state.core) if np.size(predictions.past) else 0
     known, bounds = checked_past(predictions.past, len(rows), width), check_bounds(predictions.bounds, len(rows))
     with state.learn_lock.turn:

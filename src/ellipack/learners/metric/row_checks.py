@@ -1,6 +1,6 @@
 """Checks of the rows, labels and keys that are passed to the learner of `MetricRegressor`."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +13,42 @@ from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, as_f
 NO_KEYS: Final[Ints] = np.zeros(0, dtype=np.int64)
 """Keys of rows for a learner without keys."""
 
+_DOUBLES: Final = np.dtype(np.float64)
+
+
+class Rows(NamedTuple):
+    """Rows, their labels and keys.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        Rows.
+    y : array of shape (n,)
+        Labels.
+    keys : array of int64, shape (n,)
+        Key of each row; empty if the learner has no keys.
+    """
+
+    X: Floats
+    y: Floats
+    keys: Ints = NO_KEYS
+
+    def part(self, rows: slice) -> "Rows":
+        """Return some of the rows."""
+        return Rows(self.X[rows], self.y[rows], self.keys[rows])
+
+
+def check_all(core: MetricCore, X: ArrayLike, y: ArrayLike, keys: Ints) -> Rows:
+    """Return rows, labels and keys that a core accepts, or raise `InputError`."""
+    if type(X) is type(y) is np.ndarray and X.dtype == y.dtype == _DOUBLES and core.accepts_rounds(X, y):
+        return Rows(X, y, checked_keys(core, keys, len(X)))
+    table = np.ascontiguousarray(checked_rows(core, X))
+    return Rows(table, checked_labels(y, len(table)), checked_keys(core, keys, len(table)))
+
 
 def checked_rows(core: MetricCore, X: ArrayLike) -> Floats:
     """Return rows as an array, or raise. Arrays that the core accepts are not checked again."""
-    if type(X) is np.ndarray and X.dtype == np.float64 and core.accepts_rows(X):
+    if type(X) is np.ndarray and X.dtype == _DOUBLES and core.accepts_rows(X):
         return X
     table = check_rows(X, core.dimension)
     largest = np.abs(table).max()
@@ -25,10 +57,8 @@ def checked_rows(core: MetricCore, X: ArrayLike) -> Floats:
     return table
 
 
-def checked_labels(core: MetricCore, y: ArrayLike, count: int) -> Floats:
-    """Return labels as an array, or raise. Arrays that the core accepts are not checked again."""
-    if type(y) is np.ndarray and y.dtype == np.float64 and core.accepts_labels(y, count):
-        return y
+def checked_labels(y: ArrayLike, count: int) -> Floats:
+    """Return labels as an array, or raise."""
     targets = check_labels(y, count)
     largest = np.abs(targets).max()
     if largest > MAX_ABS_LABEL:

@@ -24,7 +24,8 @@ from ellipack.learners.metric.merging.centers import CenterTable
 from ellipack.learners.metric.merging.learned import Start
 from ellipack.learners.metric.merging.statistics import are_outliers, clip_outliers
 from ellipack.learners.metric.past import with_features, with_rounds
-from ellipack.learners.metric.shard_rounds import Rows, run_rounds
+from ellipack.learners.metric.row_checks import Rows
+from ellipack.learners.metric.shard_rounds import run_rounds
 from ellipack.learners.metric.state import HIGH, LOW, project_rows, replace_parts
 from ellipack.validation import Floats
 

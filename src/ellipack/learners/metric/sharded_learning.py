@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from ellipack.errors import InputError, WorkerError
 from ellipack.learners.intervals import Predictions
 from ellipack.learners.metric.learner import learn_into
-from ellipack.learners.metric.row_checks import NO_KEYS
-from ellipack.learners.metric.shard_rounds import Rows, check_all
+from ellipack.learners.metric.row_checks import NO_KEYS, Rows, check_all
 from ellipack.learners.metric.shard_start import MAX_RECENT_ROWS, WARM_UP_ROWS
 from ellipack.learners.metric.sharding import Sharding, split
 from ellipack.learners.metric.shards import LearnedShard, Shard, advance_past, learn_shard, merge

@@ -22,7 +22,8 @@ from ellipack.learners.metric.merging.importance import discount_of
 from ellipack.learners.metric.merging.learned import Learned, apply_learned, find_learned, merge_learned
 from ellipack.learners.metric.merging.past import advance_past as _advance_past
 from ellipack.learners.metric.phase_end import next_phase
-from ellipack.learners.metric.shard_rounds import Rows, check_all, run_rounds
+from ellipack.learners.metric.row_checks import Rows, check_all
+from ellipack.learners.metric.shard_rounds import run_rounds
 from ellipack.learners.metric.shard_start import start_shard, start_step
 from ellipack.learners.metric.state import MetricState
 from ellipack.linear_algebra import single_threaded_blas
