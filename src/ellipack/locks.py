@@ -46,7 +46,16 @@ class LearnLock:
             If this thread already holds the lock, as in a signal handler that runs while the learner learns.
         """
         if self._lock._is_owned():  # type: ignore[attr-defined]  # threading.Condition relies on this method, too
-            raise ReentrantCallError("no signal handler or callback can change a learner or an index while it learns")
+            message = "no signal handler or callback can change or copy a learner or an index while it learns"
+            raise ReentrantCallError(message)
+        return self._lock
+
+    @property
+    def pause(self) -> Any:
+        """Context manager in which no other thread changes the learner, to copy or save it.
+
+        Unlike `turn`, it can be used in a signal handler or callback of the thread that learns.
+        """
         return self._lock
 
     def renew(self) -> None:

@@ -176,30 +176,3 @@ def test_a_model_that_learned_with_a_metric_of_slopes_can_be_saved(tmp_path: Pat
         model.learn_one({"a": value}, value)
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").predict_one({"a": 0.5}) == model.predict_one({"a": 0.5})
-
-
-def test_a_file_has_the_pending_predictions_of_its_learner_though_a_thread_learns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = MetricRegressor()
-    for t in range(40):
-        model.learn_one({"a": float(t % 7)}, float(t))
-    waiting = {"a": 3.5}
-    model.predict_one(waiting)
-    learner = model._fitted[1]
-    assert learner is not None
-    to_archive, was_called = type(learner).to_archive, list[bool]()
-
-    def learn_meanwhile(each: Any) -> Any:
-        archive = to_archive(each)
-        if not was_called:  # as another thread would, after the learner was archived
-            was_called.append(True)
-            model.learn_one(waiting, 1.0)
-        return archive
-
-    monkeypatch.setattr(type(learner), "to_archive", learn_meanwhile)
-    model.save(tmp_path / "model")
-    assert was_called
-    loaded: Any = load(tmp_path / "model")
-    assert loaded._fitted[1].clock == learner.clock == 41
-    assert len(loaded._pending) == len(model._pending) == 0

@@ -4,7 +4,7 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -138,14 +138,19 @@ class DictionaryLearner(ABC, Generic[Learner]):
         InputError
             If a parameter is not valid any more.
         """
-        columns, learner = self._fitted
-        names = list(columns.positions)
-        check_saved_names(names)
-        if learner is not None:
-            self._check_parameters()  # a file with invalid ones could not be loaded
-        archive = Archive({"names": names, "learned": learner is not None})
-        archive = archive.with_parts(parameters=object_to_archive(self), **self._state_parts(learner))
+        with self._paused():
+            columns, learner = self._fitted
+            names = list(columns.positions)
+            check_saved_names(names)
+            if learner is not None:
+                self._check_parameters()  # a file with invalid ones could not be loaded
+            archive = Archive({"names": names, "learned": learner is not None})
+            archive = archive.with_parts(parameters=object_to_archive(self), **self._state_parts(learner))
         serialization.write(path, f"river.{type(self).__name__}", archive)
+
+    def _paused(self) -> Any:
+        """Return a context manager in which no other thread learns."""
+        return self._learn_lock.pause
 
     def _state_parts(self, learner: Learner | None) -> dict[str, Archive]:
         """Return archives of the fitted state, by name."""
@@ -190,7 +195,9 @@ def _learning(label: float) -> Callable[[RowLearner, Row], None]:
 class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
     """Base class of regressors on dictionaries of features.
 
-    Predictions whose labels may come late are remembered, and are recognized by the features of their rows.
+    Predictions whose labels may come late are remembered, and are recognized by the features of their rows. Copies,
+    pickles and files are made while no other thread learns, so that they hold the learner and the pending predictions
+    after the same round.
     """
 
     _largest_label = float(np.finfo(np.float64).max)
@@ -345,14 +352,48 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         return self
 
     def _state_parts(self, learner: Regression | None) -> dict[str, Archive]:
-        parts: dict[str, Archive] = {}
-        clock = -1
-        while clock != (now := 0 if learner is None else learner.clock):  # another thread may learn
-            clock = now
-            self._pending.finish_learning(clock)
-            check_saved_names(self._pending.names())
-            parts = {**super()._state_parts(learner), "pending": self._pending.to_archive()}
-        return parts
+        self._pending.finish_learning(0 if learner is None else learner.clock)
+        check_saved_names(self._pending.names())
+        return {**super()._state_parts(learner), "pending": self._pending.to_archive()}
+
+    def _paused(self) -> Any:
+        """Return a context manager in which no other thread learns. Other threads may still predict.
+
+        Raises
+        ------
+        ReentrantCallError
+            In a signal handler that interrupts a change of the pending predictions in its thread. The thread that
+            learns may be waiting for the end of that change.
+        """
+        self._pending.check_unlocked()
+        return super()._paused()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, with copies of the learner and of the pending predictions after the same round."""
+        with self._paused():
+            copies = {"_fitted": deepcopy(self._fitted), "_pending": copy(self._pending)}
+            return {**self.__dict__, **copies, "_learn_lock": LearnLock()}
+
+    def clone(self, new_params: dict[str, Any] | None = None, include_attributes: bool = False) -> Self:
+        """Return a model with the same parameters.
+
+        Parameters
+        ----------
+        new_params : dict, optional
+            Parameters to change.
+        include_attributes : bool, default False
+            Whether to copy what was learned, too.
+
+        Returns
+        -------
+        model : RiverRegressor
+        """
+        model = super().clone(new_params)
+        if include_attributes:
+            parameters = self._get_params()
+            learned = {name: value for name, value in vars(deepcopy(self)).items() if name not in parameters}
+            vars(model).update(learned)
+        return model
 
     def _n_past_features(self) -> int:
         """Return the number of features of the past that a prediction uses."""

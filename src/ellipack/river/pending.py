@@ -2,7 +2,6 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Mapping
-from copy import deepcopy
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -96,7 +95,13 @@ class PendingPredictions:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock.turn:
-            return {**self.__dict__, "_by_row": deepcopy(self._by_row)}
+            by_row = OrderedDict((name, queue.copy()) for name, queue in self._by_row.items())
+            return {**self.__dict__, "_by_row": by_row, "_lock": LearnLock()}
+
+    def check_unlocked(self) -> None:
+        """Raise `ReentrantCallError` in a signal handler that interrupts a change of the predictions in its thread."""
+        with self._lock.turn:
+            pass
 
     def __len__(self) -> int:
         with self._lock.turn:
