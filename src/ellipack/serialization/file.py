@@ -164,7 +164,8 @@ def unpack(data: bytes, path: str | os.PathLike[str]) -> tuple[str, Archive]:
         arrays = _parse_arrays(header, data)
     except (ValueError, KeyError, TypeError) as error:
         raise ModelFileError(f"{path} is not a safetensors file: {error}") from error
-    return Archive(metadata).fact("kind", str), Archive(_decode_facts(arrays.pop(_FACTS, None), path), arrays)
+    kind = Archive(metadata).fact("kind", str)
+    return kind, Archive.from_full_names(_decode_facts(arrays.pop(_FACTS, None), path), arrays)
 
 
 def verify(data: bytes, path: str | os.PathLike[str]) -> None:
@@ -177,7 +178,9 @@ def _all_arrays(archive: Archive) -> dict[str, NDArray[Any]]:
     text = json.dumps(archive.facts, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     # A path that is not UTF-8 has surrogates.
     facts = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-    return {name: np.ascontiguousarray(array) for name, array in sorted(archive.arrays.items())} | {_FACTS: facts}
+    return {name: np.ascontiguousarray(array) for name, array in sorted(archive.arrays_by_full_name().items())} | {
+        _FACTS: facts
+    }
 
 
 def _encode_header(kind: str, arrays: dict[str, NDArray[Any]]) -> bytes:
