@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -248,12 +249,16 @@ def raise_disk_full(*_: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize("stage", ["_little_endian_bytes", "_write_contents"])
-def test_a_failed_write_keeps_the_old_file(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def contents_until_disk_full(*_: object) -> Iterator[bytes]:
+    yield b"part"
+    raise_disk_full()
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     write(path, "Kind", SMALL)
     before = path.read_bytes()
-    monkeypatch.setattr(file, stage, raise_disk_full)
+    monkeypatch.setattr(file, "_contents", contents_until_disk_full)
     with pytest.raises(ModelFileError, match=r"can't be written; the existing file is unchanged: No space left"):
         write(path, "Kind", Archive({"clock": 4}))
     assert path.read_bytes() == before
