@@ -12,7 +12,13 @@ from ellipack.serialization import Archive
 
 PART = Archive(
     {"n": 3, "yes": True, "x": 0.5, "names": ["a", "b"], "infinite": float("inf")},
-    {"f": np.ones((2, 3)), "i": np.array([1, 2]), "nan": np.array([np.nan])},
+    {
+        "f": np.ones((2, 3)),
+        "i": np.array([1, 2]),
+        "nan": np.array([np.nan]),
+        "ends": np.array([0, np.inf]),
+        "low": np.array([-np.inf]),
+    },
 ).with_parts(q=Archive(arrays={"x": np.ones(1)}))
 PART = Archive({**PART.facts, "both": {}}, {**PART.arrays, "both": np.ones(1)})
 WHOLE = Archive().with_parts(p=PART)
@@ -34,6 +40,11 @@ WHOLE = Archive().with_parts(p=PART)
         (lambda c: c.floats("f", 3, 2), r"p/f must be float64 of shape \(3, 2\), got float64 of shape \(2, 3\)"),
         (lambda c: c.floats("i", 2), r"p/i must be float64 of shape \(2,\), got int64 of shape \(2,\)"),
         (lambda c: c.floats("nan", 1), "p/nan must be finite, got NaN or an infinity"),
+        (lambda c: c.floats_between(0.0, 1.0, "nan", 1), "p/nan must be finite, got NaN or an infinity"),
+        (lambda c: c.floats_between(0.0, np.inf, "ends", 2), "p/ends must be finite, got NaN or an infinity"),
+        (lambda c: c.floats_between(-np.inf, 0.0, "low", 1), "p/low must be finite, got NaN or an infinity"),
+        (lambda c: c.floats_between(1.5, 2.0, "f", 2, 3), "p/f must be from 1.5 to 2, got 1 to 1"),
+        (lambda c: c.floats_between(0.0, 0.5, "f", 2, 3), "p/f must be from 0 to 0.5, got 1 to 1"),
         (lambda c: c.floats_above(1.0, "f", 2, 3), "p/f must be > 1, got 1"),
         (lambda c: c.ints("i", 2, least=2), "p/i must be >= 2, got 1"),
         (lambda c: c.ints("missing", 2), r"p/missing must be int64 of shape \(2,\), got nothing"),

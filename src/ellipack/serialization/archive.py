@@ -213,8 +213,7 @@ class Archive:
     def floats(self, name: str, *shape: int) -> Floats:
         """Return an array of finite floats of a given shape."""
         array = self.any_floats(name, *shape)
-        if not np.isfinite(array).all():
-            raise ModelFileError(f"{self._full_name(name)} must be finite, got NaN or an infinity")
+        self._require_finite(name, array)
         return array
 
     def any_floats(self, name: str, *shape: int) -> Floats:
@@ -230,10 +229,13 @@ class Archive:
 
     def floats_between(self, least: float, most: float, name: str, *shape: int) -> Floats:
         """Return an array of floats from `least` to `most`."""
-        array = self.floats(name, *shape)
-        if array.size and not (array.min() >= least and array.max() <= most):
-            got = f"{array.min():g} to {array.max():g}"
-            raise ModelFileError(f"{self._full_name(name)} must be from {least:g} to {most:g}, got {got}")
+        array = self.any_floats(name, *shape)
+        if array.size:
+            low, high = array.min(), array.max()  # NaN if any entry is
+            if not (low >= least and high <= most and low > -math.inf and high < math.inf):
+                self._require_finite(name, array)
+                got = f"{low:g} to {high:g}"
+                raise ModelFileError(f"{self._full_name(name)} must be from {least:g} to {most:g}, got {got}")
         return array
 
     def ints(self, name: str, *shape: int, least: int = 0, most: int = _LARGEST_INTEGER) -> Ints:
@@ -272,6 +274,10 @@ class Archive:
             got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "nothing"
             raise ModelFileError(f"{self._full_name(name)} must be {dtype} of shape {shape}, got {got}")
         return array
+
+    def _require_finite(self, name: str, array: Floats) -> None:
+        if not np.isfinite(array).all():
+            raise ModelFileError(f"{self._full_name(name)} must be finite, got NaN or an infinity")
 
     def _full_name(self, name: str) -> str:
         return f"{self.prefix}{name}"

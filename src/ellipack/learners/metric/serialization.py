@@ -226,6 +226,6 @@ def _restore_expert_weights(saved: Archive, views: int) -> Floats:
 def _restore_eigenvalues(saved: Archive, d: int) -> Floats:
     """Restore the eigenvalues of a metric."""
     eigenvalues = saved.floats_between(0.0, 1.0, "eigenvalues", d)
-    if eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
+    if eigenvalues[0] != 1 or (eigenvalues[1:] > eigenvalues[:-1]).any():
         raise ModelFileError(f"{saved.prefix}eigenvalues must be in descending order and start with 1")
     return eigenvalues
