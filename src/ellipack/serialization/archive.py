@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipack._core import all_between
 from ellipack.errors import ModelFileError
 from ellipack.validation import Floats, Ints
 
@@ -230,12 +231,10 @@ class Archive:
     def floats_between(self, least: float, most: float, name: str, *shape: int) -> Floats:
         """Return an array of floats from `least` to `most`."""
         array = self.any_floats(name, *shape)
-        if array.size:
-            low, high = array.min(), array.max()  # NaN if any entry is
-            if not (low >= least and high <= most and low > -math.inf and high < math.inf):
-                self._require_finite(name, array)
-                got = f"{low:g} to {high:g}"
-                raise ModelFileError(f"{self._full_name(name)} must be from {least:g} to {most:g}, got {got}")
+        if not all_between(array, least, most):
+            self._require_finite(name, array)
+            got = f"{array.min():g} to {array.max():g}"
+            raise ModelFileError(f"{self._full_name(name)} must be from {least:g} to {most:g}, got {got}")
         return array
 
     def ints(self, name: str, *shape: int, least: int = 0, most: int = _LARGEST_INTEGER) -> Ints:
@@ -276,7 +275,7 @@ class Archive:
         return array
 
     def _require_finite(self, name: str, array: Floats) -> None:
-        if not np.isfinite(array).all():
+        if not all_between(array, -math.inf, math.inf):
             raise ModelFileError(f"{self._full_name(name)} must be finite, got NaN or an infinity")
 
     def _full_name(self, name: str) -> str:

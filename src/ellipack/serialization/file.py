@@ -248,10 +248,11 @@ def _parse_arrays(header: dict[str, Any], data: bytes) -> dict[str, NDArray[Any]
         if name == "__metadata__":
             continue
         dtype, shape = _TYPES[entry["dtype"]], _checked_shape(entry["shape"])
-        start, end = end, end + dtype.itemsize * math.prod(shape)
+        count = math.prod(shape)
+        start, end = end, end + dtype.itemsize * count
         if end > len(data) or entry["data_offsets"] != [start - first, end - first]:
             raise ValueError(f"the array {_shortened(name)} must begin where the one before it ends")
-        array = np.frombuffer(data, dtype.newbyteorder("<"), math.prod(shape), start)
+        array = np.frombuffer(data, dtype.newbyteorder("<"), count, start)
         arrays[name] = array.astype(dtype, copy=False).reshape(shape)
     if end != len(data):
         raise ValueError(f"{len(data) - end} bytes follow the last array")
