@@ -27,9 +27,9 @@ def enlarged(learner: MetricRegressor, rows: int) -> serialization.Archive:
     archive, held = learner.to_archive(), learner.n_centers_
     arrays = {
         name: np.resize(array, (rows, *array.shape[1:])) if array.ndim and len(array) == held else array
-        for name, array in archive.arrays.items()
+        for name, array in archive.arrays_by_full_name().items()
     }
-    return serialization.Archive(archive.facts, arrays)
+    return serialization.Archive.from_full_names(archive.facts, arrays)
 
 
 def write_bytes_durably(path: Path, data: bytes) -> None:

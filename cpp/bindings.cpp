@@ -2,9 +2,11 @@
 
 #include "bindings.hpp"
 
+#include "checks.hpp"
 #include "fork_gate.hpp"
 
 NB_MODULE(ELLIPACK_MODULE, m) {
+  using namespace nanobind::literals;
   m.doc() = "Compiled core of ellipack: arrays, rounds, neighbor search and scoring.";
   nanobind::set_leak_warnings(false);
   ellipack::bind_aggregation(m);
@@ -20,6 +22,11 @@ NB_MODULE(ELLIPACK_MODULE, m) {
   ellipack::bind_packing(m);
   ellipack::bind_packing_classifier(m);
   ellipack::bind_packing_tree(m);
+  m.def(
+      "all_between",
+      [](const nanobind::ndarray<const double, nanobind::c_contig, nanobind::device::cpu>& array, double least,
+         double most) { return ellipack::all_between(ellipack::span_of(array), least, most); },
+      "array"_a, "least"_a, "most"_a, "Return whether all entries of an array are finite and from `least` to `most`.");
   m.def(
       "close_fork_gate", [] { ellipack::fork_gate.close(); }, nanobind::call_guard<nanobind::gil_scoped_release>(),
       "Wait until no thread is in a core, and keep threads out until the gate is open.");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <stdexcept>
 
@@ -26,6 +27,13 @@ inline bool all_finite(std::span<const double> values) {
 // Returns whether the absolute value of all entries is at most `largest`; false for NaN.
 inline bool all_within(std::span<const double> values, double largest) {
   return std::ranges::all_of(values, [largest](double value) { return std::abs(value) <= largest; });
+}
+
+// Returns whether all entries are finite and from `least` to `most`; false for NaN.
+inline bool all_between(std::span<const double> values, double least, double most) {
+  const double low = std::max(least, std::numeric_limits<double>::lowest());
+  const double high = std::min(most, std::numeric_limits<double>::max());
+  return std::ranges::all_of(values, [low, high](double value) { return value >= low && value <= high; });
 }
 
 inline bool all_counts(std::span<const std::int64_t> values) {

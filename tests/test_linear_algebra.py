@@ -202,9 +202,8 @@ def learned_bits() -> str:
     y = np.sin(X[:, 0]) + X[:, 1:4] @ [1.0, -2.0, 0.5]
     state = initial_state(120, LearnerSize(2, 8, 1000), 0, MetricConfig(validation_points=16, pool=200))
     digest = sha256(learner.learn(state, X, y).tobytes())
-    arrays = to_archive(state).arrays
-    for name in sorted(arrays):
-        digest.update(arrays[name].tobytes())
+    for _, array in sorted(to_archive(state).arrays_by_full_name().items()):
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 

@@ -1136,6 +1136,11 @@ class PackingTreeCore:
     def clock(self) -> int:
         """Number of rounds."""
 
+def all_between(array: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], least: float, most: float) -> bool:
+    """
+    Return whether all entries of an array are finite and from `least` to `most`.
+    """
+
 def close_fork_gate() -> None:
     """
     Wait until no thread is in a core, and keep threads out until the gate is open.

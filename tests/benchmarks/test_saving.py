@@ -12,7 +12,7 @@ def test_both_writers_write_all_bytes_of_an_enlarged_learner(tmp_path: Path) -> 
     X = rng.normal(size=(40, 3))
     learner = MetricRegressor().fit(X, X[:, 0])
     archive = saving.enlarged(learner, 1000)
-    assert {len(array) for array in archive.arrays.values() if array.ndim} >= {1000}
+    assert {len(array) for array in archive.arrays_by_full_name().values() if array.ndim} >= {1000}
     ours, theirs, size = saving.measure(archive, tmp_path, 2)
     assert (len(ours), len(theirs)) == (2, 2)
     assert size > 1000 * 3 * 8

@@ -46,5 +46,7 @@ Bits = tuple[object, dict[str, tuple[str, tuple[int, ...], bytes]]]
 def bits(learner: StreamingRegressor[Any]) -> Bits:
     """Return the whole state of a learner, to the bit: its archive and the names of its attributes."""
     saved = learner.to_archive()
-    arrays = {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in saved.arrays.items()}
+    arrays = {
+        name: (str(array.dtype), array.shape, array.tobytes()) for name, array in saved.arrays_by_full_name().items()
+    }
     return (saved.facts, sorted(vars(learner))), arrays

@@ -51,7 +51,7 @@ def write_table(path: Path, last: bytes, rows: int = ROWS) -> str:
 def run_bits(run: Run) -> tuple[object, ...]:
     """Return the whole state of a run, to the bit."""
     scores = run.scores.to_archive()
-    arrays = {name: array.tobytes() for name, array in scores.arrays.items()}
+    arrays = {name: array.tobytes() for name, array in scores.arrays_by_full_name().items()}
     return bits(run.learner), run.encoder.to_dict(), scores.facts, arrays, run.position, run.skipped
 
 

@@ -96,7 +96,9 @@ def bits(model: RiverRegressor[Any]) -> object:
     """Return the whole state of a learner, to the bit."""
     assert model._learner is not None
     saved = model._learner.to_archive()
-    arrays = {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in saved.arrays.items()}
+    arrays = {
+        name: (str(array.dtype), array.shape, array.tobytes()) for name, array in saved.arrays_by_full_name().items()
+    }
     return model.feature_names, saved.facts, arrays
 
 

@@ -48,7 +48,7 @@ Y = RNG.random(20)
 
 
 def archive_bits(archive: Archive) -> tuple[object, ...]:
-    arrays = tuple((name, archive.arrays[name].tobytes()) for name in sorted(archive.arrays))
+    arrays = tuple((name, array.tobytes()) for name, array in sorted(archive.arrays_by_full_name().items()))
     return repr(archive.facts), arrays
 
 

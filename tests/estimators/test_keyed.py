@@ -51,7 +51,7 @@ def panel(rows: int, keys: int, seed: int = 0) -> tuple[Floats, Floats, NDArray[
 def state_bits(learner: KeyedRegressor) -> object:
     """Return the state without the parameters, to the bit."""
     saved = learner.to_archive().part("state")
-    return saved.facts, {name: array.tobytes() for name, array in saved.arrays.items()}
+    return saved.facts, {name: array.tobytes() for name, array in saved.arrays_by_full_name().items()}
 
 
 @pytest.mark.parametrize(("n_keys", "seed"), [(1, 0), (3, 1), (5, 2)])

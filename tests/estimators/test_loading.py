@@ -144,15 +144,17 @@ def test_archives_with_missing_or_changed_entries_are_refused(make: Factory) -> 
     X[:, 0] = np.clip(X[:, 0], 0, 0.25)  # two keys
     learner = make().fit(X, y)
     kind, archive = type(learner).__name__, learner.to_archive()
-    for name, array in archive.arrays.items():
-        others = {key: value for key, value in archive.arrays.items() if key != name}
+    by_name = archive.arrays_by_full_name()
+    for name, array in by_name.items():
+        others = {key: value for key, value in by_name.items() if key != name}
         changed = [
             array[..., None],
             np.concatenate([array, array]) if array.ndim else array[None],
             array.astype(np.int32),
         ]
         for arrays in [others, *({**others, name: each} for each in changed)]:
-            _check_refused_or_usable(kind, Archive(archive.facts, arrays), X, missing=name not in arrays)
+            changed_archive = Archive.from_full_names(archive.facts, arrays)
+            _check_refused_or_usable(kind, changed_archive, X, missing=name not in arrays)
     for facts in _changed_facts(archive.facts):
         _check_refused_or_usable(kind, Archive(facts, archive.arrays), X)
 

@@ -26,7 +26,8 @@ def test_scores_are_those_of_the_definition() -> None:
     whole.update(ends, labels)
     for part in np.array_split(np.arange(9000), 37):
         parts.update(ends[part], labels[part])
-    assert parts.to_archive().arrays["bin_sums"].tobytes() == whole.to_archive().arrays["bin_sums"].tobytes()
+    one, other = (each.to_archive().arrays_by_full_name() for each in (parts, whole))
+    assert one["bin_sums"].tobytes() == other["bin_sums"].tobytes()
     low, high, y = ends[2:, 0::2], ends[2:, 1::2], labels[2:, None]
     inside = (low <= y) & (y <= high)
     np.testing.assert_allclose(whole.covered(), inside.mean(axis=0))
@@ -38,7 +39,7 @@ def test_scores_are_those_of_the_definition() -> None:
     assert whole.bin_ends()[-1] == 9000
     assert whole.recent[:, 0].tolist() == labels[-200:].tolist()
     restored = IntervalScores.from_archive(whole.to_archive(), COVERAGES)
-    assert restored.to_archive().arrays["recent"].tobytes() == whole.recent.tobytes()
+    assert restored.to_archive().arrays_by_full_name()["recent"].tobytes() == whole.recent.tobytes()
     with pytest.raises(ModelFileError, match="bin_sums"):
         IntervalScores.from_archive(whole.to_archive(), (0.8,))
 

@@ -51,7 +51,8 @@ def test_scores_do_not_depend_on_batching(seed: int, rows: int, cuts: list[int])
         parts = Scores.from_archive(parts.to_archive())
     one, other = whole.to_archive(), parts.to_archive()
     assert one.facts == other.facts
-    assert all(one.arrays[name].tobytes() == other.arrays[name].tobytes() for name in one.arrays)
+    arrays = other.arrays_by_full_name()
+    assert all(arrays[name].tobytes() == array.tobytes() for name, array in one.arrays_by_full_name().items())
 
 
 def test_bins_and_sample_are_bounded_and_cover_all_rows() -> None:
@@ -81,10 +82,11 @@ def test_negative_sums_of_squares_are_refused() -> None:
     scores = Scores()
     scores.update(*random_predictions(0, 50))
     saved = scores.to_archive()
+    arrays = saved.arrays_by_full_name()
     for name, message in (
         ("sums", "sums must be >= 0"),
         ("counted_sums", "must be >= 0"),
         ("bin_sums", "from 0 to inf"),
     ):
         with pytest.raises(ModelFileError, match=message):
-            Scores.from_archive(Archive(saved.facts, {**saved.arrays, name: -np.ones_like(saved.arrays[name])}))
+            Scores.from_archive(Archive(saved.facts, {**arrays, name: -np.ones_like(arrays[name])}))

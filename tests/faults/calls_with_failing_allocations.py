@@ -70,7 +70,7 @@ def bits(learner: Any) -> tuple[Any, ...]:
             learner.save(Path(folder, "model"))
             return (Path(folder, "model").read_bytes(),)
     archive = learner.to_archive()
-    arrays = tuple((name, archive.arrays[name].tobytes()) for name in sorted(archive.arrays))
+    arrays = tuple((name, array.tobytes()) for name, array in sorted(archive.arrays_by_full_name().items()))
     return getattr(learner, "n_features_in_", None), repr(archive.facts), arrays
 
 

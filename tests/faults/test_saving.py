@@ -54,7 +54,7 @@ for there in (True, False):
 for at in itertools.count(1):
     arm(at)
     try:
-        assert read(path)[1].arrays["rows"][-1] == 2.0
+        assert read(path)[1].arrays_by_full_name()["rows"][-1] == 2.0
         failed = False
     except ModelFileError:
         failed = True

@@ -6,7 +6,7 @@ mutates each MODEL with COUNT seeds, starting at FIRST. Loading a mutated file m
 learner that predicts finite numbers, learns 50 more rows, and can be saved and loaded again. Each attempt is printed
 before it starts, so that the output names the file even if the process crashes.
 
-Some mutations change arbitrary bytes. Others change a number, a fact or a shape of the archive.
+Some mutations change arbitrary bytes. Others change a number, a fact, a shape or a name.
 """
 
 import faulthandler
@@ -16,7 +16,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ import ellipack.river
 from ellipack.errors import ModelFileError
 from ellipack.estimators.loading import RUN_KIND
 from ellipack.evaluation.run import load_run
-from ellipack.serialization import Archive, file, read
+from ellipack.serialization import file, read
 from ellipack.tabular import TableBatch
 from ellipack.validation import Floats
 from tests.entry_points.learners import stream
@@ -70,6 +70,13 @@ FACTS += [
 Random = np.random.Generator
 
 
+class Contents(NamedTuple):
+    """Facts, and arrays by full name, which may contradict each other."""
+
+    facts: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
 def with_checksum(data: bytes) -> bytes:
     """Return a file with a valid checksum."""
     place = file._CHECKSUM_BYTES
@@ -103,13 +110,13 @@ def cut(rng: Random, data: bytes) -> bytes:
     return with_checksum(data[:a] + data[b:] if rng.random() < 0.5 else data[:b] + data[a:])
 
 
-def change_array(rng: Random, archive: Archive) -> Archive:
+def change_array(rng: Random, contents: Contents) -> Contents:
     """Write a hostile number to an element, a row or all of an array."""
-    names = sorted(name for name, array in archive.arrays.items() if array.size)
+    names = sorted(name for name, array in contents.arrays.items() if array.size)
     if not names:
-        return archive
+        return contents
     name = names[rng.integers(len(names))]
-    array = np.array(archive.arrays[name])
+    array = np.array(contents.arrays[name])
     values: list[Any] = INTS if array.dtype.kind == "i" else FLOATS
     value = values[rng.integers(len(values))]
     flat: NDArray[Any] = array.reshape(-1)
@@ -123,14 +130,14 @@ def change_array(rng: Random, archive: Archive) -> Archive:
                 array *= value
         case _:
             flat[rng.integers(len(flat))] = value
-    return Archive(archive.facts, {**archive.arrays, name: array})
+    return contents._replace(arrays={**contents.arrays, name: array})
 
 
-def change_shape(rng: Random, archive: Archive) -> Archive:
+def change_shape(rng: Random, contents: Contents) -> Contents:
     """Change the shape or the type of an array."""
-    names = sorted(archive.arrays)
+    names = sorted(contents.arrays)
     name = names[rng.integers(len(names))]
-    array = archive.arrays[name]
+    array = contents.arrays[name]
     ways: list[Callable[[], NDArray[Any]]] = [
         lambda: np.concatenate([array, array]),
         lambda: array[: len(array) // 2],
@@ -144,26 +151,36 @@ def change_shape(rng: Random, archive: Archive) -> Archive:
         lambda: array.astype(np.float32),
     ]
     with np.errstate(all="ignore"):
-        return Archive(archive.facts, {**archive.arrays, name: ways[rng.integers(len(ways))]()})
+        return contents._replace(arrays={**contents.arrays, name: ways[rng.integers(len(ways))]()})
 
 
-def change_fact(rng: Random, archive: Archive) -> Archive:
+def change_fact(rng: Random, contents: Contents) -> Contents:
     """Replace or remove a fact at any depth."""
-    facts = json.loads(json.dumps(archive.facts))
+    facts = json.loads(json.dumps(contents.facts))
     every = list(places(facts))
     inside, key = every[rng.integers(len(every))]
     if rng.random() < 0.1 and isinstance(inside, dict):
         del inside[key]
     else:
         inside[key] = FACTS[rng.integers(len(FACTS))]
-    return Archive(facts, archive.arrays)
+    return contents._replace(facts=facts)
 
 
-def swap(rng: Random, archive: Archive) -> Archive:
+def swap(rng: Random, contents: Contents) -> Contents:
     """Replace an array by another one."""
-    names = sorted(archive.arrays)
+    names = sorted(contents.arrays)
     one, other = (names[i] for i in rng.integers(len(names), size=2))
-    return Archive(archive.facts, {**archive.arrays, one: archive.arrays[other]})
+    return contents._replace(arrays={**contents.arrays, one: contents.arrays[other]})
+
+
+def rename(rng: Random, contents: Contents) -> Contents:
+    """Move an array to another part, or to the place of a part."""
+    names = sorted(contents.arrays)
+    one, other = (names[i] for i in rng.integers(len(names), size=2))
+    part = other.rpartition("/")[0]
+    ways = [part, f"{part}/", f"{other}/{one}", f"{part}/{one}", f"/{one}", f"none/{one}", "a/" * 1000 + one]
+    arrays = {name: array for name, array in contents.arrays.items() if name != one}
+    return contents._replace(arrays={**arrays, ways[rng.integers(len(ways))]: contents.arrays[one]})
 
 
 def places(facts: Any) -> Any:
@@ -175,7 +192,7 @@ def places(facts: Any) -> Any:
 
 
 BYTE_MUTATIONS = [flip_bytes, flip_header, cut]
-STRUCTURED_MUTATIONS = [change_array, change_array, change_array, change_fact, change_fact, change_shape, swap]
+STRUCTURED_MUTATIONS = [change_array, change_array, change_array, change_fact, change_fact, change_shape, swap, rename]
 
 
 EXTRA_MEMORY = 2**30
@@ -187,21 +204,21 @@ TIMEOUT_SECONDS = 100
 _CODES = {"float64": "F64", "int64": "I64", "float32": "F32", "uint8": "U8"}
 
 
-def mutate_file(rng: Random, data: bytes, kind: str, archive: Archive) -> bytes:
+def mutate_file(rng: Random, data: bytes, kind: str, contents: Contents) -> bytes:
     """Return a mutated copy of a valid file."""
     if rng.random() < 0.25:
         return BYTE_MUTATIONS[rng.integers(len(BYTE_MUTATIONS))](rng, data)
     for _ in range(rng.integers(1, 3)):
-        archive = STRUCTURED_MUTATIONS[rng.integers(len(STRUCTURED_MUTATIONS))](rng, archive)
-    return pack(kind, archive)
+        contents = STRUCTURED_MUTATIONS[rng.integers(len(STRUCTURED_MUTATIONS))](rng, contents)
+    return pack(kind, contents)
 
 
-def pack(kind: str, archive: Archive) -> bytes:
-    """Return a file with an archive and a valid checksum, even if the writer would refuse the archive."""
+def pack(kind: str, contents: Contents) -> bytes:
+    """Return a file with a valid checksum, even if the writer would refuse its contents."""
     header: dict[str, Any] = {}
     body = b""
-    facts = np.frombuffer(json.dumps(archive.facts).encode(), np.uint8)
-    for name, array in (archive.arrays | {"facts": facts}).items():
+    facts = np.frombuffer(json.dumps(contents.facts).encode(), np.uint8)
+    for name, array in (contents.arrays | {"facts": facts}).items():
         held = np.ascontiguousarray(array).tobytes()
         place = [len(body), len(body) + len(held)]
         header[name] = {"dtype": _CODES[str(array.dtype)], "shape": list(array.shape), "data_offsets": place}
@@ -289,12 +306,13 @@ def main(first: int, count: int, models: list[Path]) -> None:
     limit_memory()
     for model, data in good.items():
         copy.write_bytes(data)
-        saved = read(copy)
+        kind, archive = read(copy)
+        contents = Contents(archive.facts, archive.arrays_by_full_name())
         refused = 0
         for seed in range(first, first + count):
             print(f"{model.name}, seed {seed}", flush=True)
             faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
-            copy.write_bytes(mutate_file(np.random.default_rng(seed), data, *saved))
+            copy.write_bytes(mutate_file(np.random.default_rng(seed), data, kind, contents))
             refused += is_refused(copy, X, y)
             faulthandler.cancel_dump_traceback_later()
         print(f"{model.name}: {refused} of {count} refused")

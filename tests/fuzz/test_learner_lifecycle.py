@@ -129,7 +129,7 @@ class LearnerLifecycle(RuleBasedStateMachine):
     def memory_is_bounded(self) -> None:
         if self.count and not self.domain:
             assert self.one.n_centers_ <= MAX_CENTERS
-            assert sum(array.nbytes for array in self.one.to_archive().arrays.values()) < 200_000
+            assert sum(array.nbytes for array in self.one.to_archive().arrays_by_full_name().values()) < 200_000
 
     def _make_rows(self, recipe: RowRecipe) -> tuple[Floats, Floats]:
         return recipe.in_domain(self.d) if self.domain else recipe.rows(self.d)

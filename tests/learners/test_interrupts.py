@@ -54,7 +54,10 @@ LEARNERS: dict[str, tuple[Callable[[], State], Learn, float]] = {
 def bits(state: State) -> list[bytes]:
     if isinstance(state, MetricState):
         archive = serialization.to_archive(state)
-        return [repr(archive.facts).encode(), *(archive.arrays[name].tobytes() for name in sorted(archive.arrays))]
+        return [
+            repr(archive.facts).encode(),
+            *(array.tobytes() for _, array in sorted(archive.arrays_by_full_name().items())),
+        ]
     if isinstance(state, RescaledState):
         return [*bits(state.inner), *(each.tobytes() for each in (state.box.low, state.box.high, state.box.label))]
     if isinstance(state, PhasedState):

@@ -48,7 +48,7 @@ def learned(make: Callable[[], Any], stop: int) -> Any:
 def bits(model: Any) -> tuple[object, ...]:
     """Return the names of the features, what is learned, and the pending predictions."""
     archive = Archive().with_parts(**model._state_parts(model._learner))
-    arrays = tuple((name, archive.arrays[name].tobytes()) for name in sorted(archive.arrays))
+    arrays = tuple((name, array.tobytes()) for name, array in sorted(archive.arrays_by_full_name().items()))
     return tuple(model.feature_names), json.dumps(archive.facts, sort_keys=True), arrays
 
 
@@ -93,7 +93,9 @@ def test_learn_many_stops_after_a_round(make: Callable[[], Any], tmp_path: Path)
 
 def learned_archive(model: Any) -> str:
     archive = model._learner.to_archive()
-    return repr((archive.facts, sorted((name, array.tobytes()) for name, array in archive.arrays.items())))
+    return repr(
+        (archive.facts, sorted((name, array.tobytes()) for name, array in archive.arrays_by_full_name().items()))
+    )
 
 
 @pytest.mark.parametrize("name", ["packing", "phased"])

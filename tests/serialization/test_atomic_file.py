@@ -204,8 +204,8 @@ def test_a_failure_right_after_the_temporary_file_was_created_leaves_none(
     """Memory may run out while Python makes the file object."""
     create = Path.open
 
-    def create_and_fail(path: Path, mode: str) -> None:
-        create(path, mode).close()
+    def create_and_fail(path: Path, mode: str, buffering: int) -> None:
+        create(path, mode, buffering).close()
         raise MemoryError
 
     monkeypatch.setattr(Path, "open", create_and_fail)

@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,16 +25,17 @@ def test_read_returns_what_write_wrote(tmp_path: Path) -> None:
     kind, archive = read(tmp_path / "model")
     assert kind == "Kind"
     assert archive.facts == nested.facts
-    assert archive.arrays.keys() == nested.arrays.keys()
-    for name, array in nested.arrays.items():
-        assert archive.arrays[name].dtype == array.dtype
-        np.testing.assert_array_equal(archive.arrays[name], array)
+    arrays = archive.arrays_by_full_name()
+    assert arrays.keys() == {"a", "b", "part/empty"}
+    for name, array in nested.arrays_by_full_name().items():
+        assert arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(arrays[name], array)
 
 
 def test_strided_arrays_are_written_by_value(tmp_path: Path) -> None:
     array = np.arange(12.0).reshape(3, 4)
     write(tmp_path / "model", "Kind", Archive(arrays={"t": array.T, "s": array[:, ::2], "r": array[::-1]}))
-    arrays = read(tmp_path / "model")[1].arrays
+    arrays = read(tmp_path / "model")[1].arrays_by_full_name()
     np.testing.assert_array_equal(arrays["t"], array.T)
     np.testing.assert_array_equal(arrays["s"], array[:, ::2])
     np.testing.assert_array_equal(arrays["r"], array[::-1])
@@ -41,7 +43,9 @@ def test_strided_arrays_are_written_by_value(tmp_path: Path) -> None:
 
 def test_equal_archives_give_equal_bytes(tmp_path: Path) -> None:
     write(tmp_path / "one", "Kind", SMALL)
-    reordered = Archive(dict(reversed(SMALL.facts.items())), dict(reversed(SMALL.arrays.items())))
+    reordered = Archive(
+        dict(reversed(SMALL.facts.items())), {name: SMALL.arrays[name] for name in reversed([*SMALL.arrays])}
+    )
     write(tmp_path / "other", "Kind", reordered)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
@@ -108,6 +112,17 @@ def entry(start: object, end: object, **changes: object) -> dict[str, object]:
     return {"dtype": "F64", "shape": [2], "data_offsets": [start, end]} | changes
 
 
+@pytest.mark.parametrize("names", [["p", "p/x"], ["p/x", "p"], ["n/x", "b"], ["none/x", "b"]])
+def test_a_file_with_arrays_outside_of_parts_is_refused(names: list[str], tmp_path: Path) -> None:
+    facts = b'{"n":3, "p":{}}'
+    described = {name: entry(16 * i, 16 * i + 16) for i, name in enumerate(names)}
+    described["facts"] = {"dtype": "U8", "shape": [len(facts)], "data_offsets": [32, 32 + len(facts)]}
+    header = {"__metadata__": metadata(format=1, version="1", kind="Kind")} | described
+    (tmp_path / "model").write_bytes(signed(header, b"\0" * 32 + facts))
+    with pytest.raises(ModelFileError, match=r"the array '.*' must"):
+        read(tmp_path / "model")
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
@@ -139,7 +154,7 @@ def test_a_header_that_does_not_describe_the_bytes_is_refused(
 
 @given(
     st.dictionaries(
-        st.text(max_size=3).filter(lambda name: name not in ("facts", "__metadata__")),
+        st.text(st.characters(exclude_characters="/"), max_size=3).filter(lambda name: name != "facts"),
         st.tuples(st.sampled_from(["float64", "int64", "uint8"]), st.lists(st.integers(0, 3), min_size=1, max_size=3)),
         max_size=4,
     )
@@ -149,7 +164,7 @@ def test_other_readers_of_safetensors_find_the_same_arrays(shapes: dict[str, tup
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         write(path, "Kind", Archive({}, arrays))
-        found, theirs = read(path)[1].arrays, load(path.read_bytes())
+        found, theirs = read(path)[1].arrays_by_full_name(), load(path.read_bytes())
     theirs.pop("facts")
     for each in (found, theirs):
         assert {name: (array.dtype, array.shape, array.tobytes()) for name, array in each.items()} == {
@@ -234,12 +249,16 @@ def raise_disk_full(*_: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize("stage", ["_little_endian_bytes", "_write_contents"])
-def test_a_failed_write_keeps_the_old_file(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def contents_until_disk_full(*_: object) -> Iterator[bytes]:
+    yield b"part"
+    raise_disk_full()
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     write(path, "Kind", SMALL)
     before = path.read_bytes()
-    monkeypatch.setattr(file, stage, raise_disk_full)
+    monkeypatch.setattr(file, "_contents", contents_until_disk_full)
     with pytest.raises(ModelFileError, match=r"can't be written; the existing file is unchanged: No space left"):
         write(path, "Kind", Archive({"clock": 4}))
     assert path.read_bytes() == before
@@ -294,7 +313,7 @@ def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
         [sys.executable, "-c", LIMITED, str(path)], check=True, capture_output=True, text=True, timeout=120
     )
     assert "can't be written; the existing file is unchanged" in done.stdout
-    assert read(path)[1].arrays["a"].shape == (10,)
+    assert read(path)[1].arrays_by_full_name()["a"].shape == (10,)
     assert os.listdir(tmp_path) == ["model"]
 
 

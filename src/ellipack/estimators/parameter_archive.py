@@ -83,7 +83,11 @@ def parameter_from_archive(archive: Archive, constructors: Constructors) -> Any:
     if kind in _SEQUENCES:
         array = archive.arrays.get("value")
         # An array of shape (n, 0) takes no space in a file but could become a list of n lists.
-        if array is None or array.dtype != np.float64 or not (array.ndim == 1 or (array.ndim == 2 and array.size)):
+        if (
+            not isinstance(array, np.ndarray)
+            or array.dtype != np.float64
+            or not (array.ndim == 1 or (array.ndim == 2 and array.size))
+        ):
             raise ModelFileError(f"{archive.prefix}value must be an array of numbers")
         return _SEQUENCES[kind](array)
     return object_from_archive(archive, constructors)

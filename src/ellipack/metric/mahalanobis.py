@@ -197,7 +197,7 @@ class Metric:
         """
         rank = d if rank is None else rank
         eigenvalues = archive.floats_above(0.0, "eigenvalues", rank)
-        if rank == 0 or eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
+        if rank == 0 or eigenvalues[0] != 1 or (eigenvalues[1:] > eigenvalues[:-1]).any():
             raise ModelFileError(f"{archive.prefix}eigenvalues must be in descending order, the first 1")
         eigenvectors = archive.floats_between(-2.0, 2.0, "eigenvectors", d, rank)  # keeps squares finite
         if not np.abs((eigenvectors**2).sum(axis=0) - 1).max() <= _TOLERANCE:

@@ -6,12 +6,14 @@ value that does not meet the request raises a `ModelFileError` before anything i
 
 import math
 import reprlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipack._core import all_between
 from ellipack.errors import ModelFileError
 from ellipack.validation import Floats, Ints
 
@@ -21,21 +23,23 @@ _LARGEST_INTEGER = 2**62  # for counts of rows, centers and the like: far below 
 Json = bool | int | float | str | list[Any] | dict[str, Any] | None
 """Type of a fact."""
 
+Arrays = Mapping[str, "NDArray[Any] | Arrays"]
+"""Arrays by name, and those of each part by the name of the part."""
+
 
 @dataclass(frozen=True)
 class Archive:
     """Facts and arrays of a saved object.
 
-    An archive may have parts, which are archives themselves. The facts of a part are a dictionary among the facts; the
-    names of its arrays begin with its own name and a slash. Accessors check type, shape and range and return copies of
-    arrays.
+    An archive may have parts, which are archives themselves. The facts of a part are a dictionary among the facts, its
+    arrays a dictionary among the arrays. Accessors check type, shape and range and return copies of arrays.
 
     Parameters
     ----------
     facts : dict of str to JSON value, default {}
         Numbers, strings, lists and dictionaries.
     arrays : dict of str to array, default {}
-        NumPy arrays.
+        NumPy arrays. Names have no slash.
     prefix : str, default ""
         Path of this archive in the whole one. Error messages begin with it.
 
@@ -53,8 +57,62 @@ class Archive:
     """
 
     facts: dict[str, Any] = field(default_factory=dict)
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: Arrays = field(default_factory=dict)
     prefix: str = ""
+
+    @classmethod
+    def from_full_names(cls, facts: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "Archive":
+        """Return the archive with given facts, and arrays by full name.
+
+        Parameters
+        ----------
+        facts : dict of str to JSON value
+            Facts, those of each part in a dictionary.
+        arrays : dict of str to array
+            Result of `arrays_by_full_name`.
+
+        Returns
+        -------
+        archive : Archive
+
+        Raises
+        ------
+        ModelFileError
+            If an array has the name of a part, or is in a part without facts.
+
+        Examples
+        --------
+        >>> Archive.from_full_names({"p": {"b": 2}}, {"p/x": np.ones(2)}).part("p")
+        Archive(facts={'b': 2}, arrays={'x': array([1., 1.])}, prefix='p/')
+        """
+        nested: dict[str, Any] = {}
+        for full_name, array in arrays.items():
+            *path, name = full_name.split("/")
+            inside: Any = nested
+            part_facts: Any = facts
+            for part in path:
+                # A part must have facts. Otherwise a small file with long names could create very many parts.
+                inside, part_facts = inside.setdefault(part, {}), part_facts.get(part)
+                if type(inside) is not dict or type(part_facts) is not dict:
+                    raise ModelFileError(f"the array {_shortened(full_name)} must be in a part")
+            if name in inside:
+                raise ModelFileError(f"the array {_shortened(full_name)} must not have the name of a part")
+            inside[name] = array
+        return cls(facts, nested)
+
+    def arrays_by_full_name(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays. The full name of an array in a part begins with the name of the part and a slash.
+
+        Returns
+        -------
+        arrays : dict of str to array
+
+        Examples
+        --------
+        >>> Archive().with_parts(p=Archive(arrays={"x": np.ones(2)})).arrays_by_full_name()
+        {'p/x': array([1., 1.])}
+        """
+        return dict(_by_full_name(self.arrays, ""))
 
     def with_parts(self, **parts: "Archive") -> "Archive":
         """Return this archive with parts added.
@@ -74,14 +132,12 @@ class Archive:
         {'a': 1, 'p': {'b': 2}}
         """
         facts = {**self.facts, **{name: part.facts for name, part in parts.items()}}
-        arrays = dict(self.arrays)
-        for name, part in parts.items():
-            arrays |= {f"{name}/{key}": array for key, array in part.arrays.items()}
+        arrays = {**self.arrays, **{name: part.arrays for name, part in parts.items()}}
         return Archive(facts, arrays, self.prefix)
 
     def copy(self) -> "Archive":
         """Return an archive with copies of the arrays, so that the original arrays may change."""
-        return Archive(self.facts, {name: np.array(array) for name, array in self.arrays.items()}, self.prefix)
+        return Archive(self.facts, _copied(self.arrays), self.prefix)
 
     def part(self, name: str) -> "Archive":
         """Return a part.
@@ -100,9 +156,10 @@ class Archive:
         ModelFileError
             If there is no such part.
         """
-        prefix = f"{name}/"
-        arrays = {key.removeprefix(prefix): array for key, array in self.arrays.items() if key.startswith(prefix)}
-        return Archive(self.fact(name, dict), arrays, self._full_name(prefix))
+        facts, arrays = self.fact(name, dict), self.arrays.get(name, {})
+        if isinstance(arrays, np.ndarray):
+            raise ModelFileError(f"{self._full_name(name)} must be a part, got an array")
+        return Archive(facts, arrays, f"{self.prefix}{name}/")
 
     def fact(self, name: str, kind: type[Any]) -> Any:
         """Return a fact of a given type.
@@ -157,8 +214,7 @@ class Archive:
     def floats(self, name: str, *shape: int) -> Floats:
         """Return an array of finite floats of a given shape."""
         array = self.any_floats(name, *shape)
-        if not np.isfinite(array).all():
-            raise ModelFileError(f"{self._full_name(name)} must be finite, got NaN or an infinity")
+        self._require_finite(name, array)
         return array
 
     def any_floats(self, name: str, *shape: int) -> Floats:
@@ -174,8 +230,9 @@ class Archive:
 
     def floats_between(self, least: float, most: float, name: str, *shape: int) -> Floats:
         """Return an array of floats from `least` to `most`."""
-        array = self.floats(name, *shape)
-        if array.size and not (array.min() >= least and array.max() <= most):
+        array = self.any_floats(name, *shape)
+        if not all_between(array, least, most):
+            self._require_finite(name, array)
             got = f"{array.min():g} to {array.max():g}"
             raise ModelFileError(f"{self._full_name(name)} must be from {least:g} to {most:g}, got {got}")
         return array
@@ -204,21 +261,41 @@ class Archive:
     def shape(self, name: str, dimensions: int) -> tuple[int, ...]:
         """Return the shape of an array with a given number of dimensions."""
         array = self.arrays.get(name)
-        if array is None or array.ndim != dimensions:
-            got = "nothing" if array is None else f"shape {array.shape}"
+        if not isinstance(array, np.ndarray) or array.ndim != dimensions:
+            got = f"shape {array.shape}" if isinstance(array, np.ndarray) else "nothing"
             raise ModelFileError(f"{self._full_name(name)} must be an array of {dimensions} dimensions, got {got}")
         return array.shape
 
     def _array(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """Return an array of a given type and shape, without a copy."""
         array = self.arrays.get(name)
-        if array is None or array.dtype != dtype or array.shape != shape:
-            got = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
+            got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "nothing"
             raise ModelFileError(f"{self._full_name(name)} must be {dtype} of shape {shape}, got {got}")
         return array
 
+    def _require_finite(self, name: str, array: Floats) -> None:
+        if not all_between(array, -math.inf, math.inf):
+            raise ModelFileError(f"{self._full_name(name)} must be finite, got NaN or an infinity")
+
     def _full_name(self, name: str) -> str:
         return f"{self.prefix}{name}"
+
+
+def _by_full_name(arrays: Arrays, prefix: str) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield all arrays with their full names."""
+    for name, each in arrays.items():
+        if "/" in name:
+            raise ValueError(f"names of arrays and parts must not have a slash, got {name!r}")
+        if isinstance(each, np.ndarray):
+            yield f"{prefix}{name}", each
+        else:
+            yield from _by_full_name(each, f"{prefix}{name}/")
+
+
+def _copied(arrays: Arrays) -> Arrays:
+    """Return copies of all arrays."""
+    return {name: np.array(each) if isinstance(each, np.ndarray) else _copied(each) for name, each in arrays.items()}
 
 
 def _is_finite(value: float) -> bool:

@@ -12,14 +12,15 @@ import stat
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from io import BufferedRandom
 from pathlib import Path
 from secrets import token_hex
+from typing import BinaryIO
 
 if sys.platform != "win32":
     import fcntl
 
 _MAX_NAME_BYTES = 255  # on all common file systems
+_BUFFER_BYTES = 1 << 20  # so that the many small arrays of a model take few system calls
 _KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFCHR: "a device",
@@ -34,7 +35,7 @@ class DirectorySyncError(OSError):
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike[str]) -> Iterator[BufferedRandom]:
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a new file, which replaces `path` if the ``with`` block ends without an exception.
 
     Parameters
@@ -145,11 +146,11 @@ def sync_directory(directory: Path) -> None:
             os.close(handle)
 
 
-def _replace(target: Path) -> Generator[BufferedRandom, None, bool]:
+def _replace(target: Path) -> Generator[BinaryIO, None, bool]:
     """Yield a new temporary file beside a target, then rename it. Return False if another writer has removed it."""
     partial = hidden_sibling(target, f"{token_hex(8)}.partial")
     try:
-        with partial.open("x+b") as file:
+        with partial.open("x+b", buffering=_BUFFER_BYTES) as file:
             if not _lock_new(file, partial):
                 return False
             yield file
@@ -170,7 +171,7 @@ def _replace(target: Path) -> Generator[BufferedRandom, None, bool]:
     return True
 
 
-def _lock_new(file: BufferedRandom, partial: Path) -> bool:
+def _lock_new(file: BinaryIO, partial: Path) -> bool:
     """Lock a new file, if the file system has locks.
 
     Return False if another writer took it for a leftover, before it was locked, and has removed it or will.

@@ -14,7 +14,6 @@ import json
 import math
 import os
 import reprlib
-from io import BufferedRandom, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -65,11 +64,10 @@ def write(path: str | os.PathLike[str], kind: str, archive: Archive) -> None:
     ...     read(Path(folder) / "model")
     ('Example', Archive(facts={'clock': 3}, arrays={}, prefix=''))
     """
-    arrays = _all_arrays(archive)
-    header = _encode_header(kind, arrays)
+    contents = _contents(kind, archive)
     try:
         with atomic_file(path) as file:
-            _write_contents(file, header, arrays)
+            file.writelines(contents)
     except DirectorySyncError as error:
         raise ModelFileError(f"{path} is written, but a power failure may undo it: {error.strerror}") from error
     except OSError as error:
@@ -125,9 +123,7 @@ def pack(kind: str, archive: Archive) -> bytes:
     >>> unpack(pack("Example", Archive({"clock": 3})), "an example")
     ('Example', Archive(facts={'clock': 3}, arrays={}, prefix=''))
     """
-    arrays, file = _all_arrays(archive), BytesIO()
-    _write_contents(file, _encode_header(kind, arrays), arrays)
-    return file.getvalue()
+    return b"".join(_contents(kind, archive))
 
 
 def unpack(data: bytes, path: str | os.PathLike[str]) -> tuple[str, Archive]:
@@ -164,7 +160,8 @@ def unpack(data: bytes, path: str | os.PathLike[str]) -> tuple[str, Archive]:
         arrays = _parse_arrays(header, data)
     except (ValueError, KeyError, TypeError) as error:
         raise ModelFileError(f"{path} is not a safetensors file: {error}") from error
-    return Archive(metadata).fact("kind", str), Archive(_decode_facts(arrays.pop(_FACTS, None), path), arrays)
+    kind = Archive(metadata).fact("kind", str)
+    return kind, Archive.from_full_names(_decode_facts(arrays.pop(_FACTS, None), path), arrays)
 
 
 def verify(data: bytes, path: str | os.PathLike[str]) -> None:
@@ -172,12 +169,28 @@ def verify(data: bytes, path: str | os.PathLike[str]) -> None:
     _verified_header(data, path)
 
 
+def _contents(kind: str, archive: Archive) -> list[bytearray | memoryview]:
+    """Return the header with the checksum, and then the arrays, which are not copied on little-endian machines."""
+    arrays = _all_arrays(archive)
+    header = bytearray(_encode_header(kind, arrays))
+    sha = hashlib.sha256(header)
+    contents: list[bytearray | memoryview] = [header]
+    for array in arrays.values():
+        flat = array.reshape(-1).astype(array.dtype.newbyteorder("<"), copy=False).data
+        sha.update(flat)
+        contents.append(flat)
+    header[_CHECKSUM_BYTES] = sha.hexdigest().encode()
+    return contents
+
+
 def _all_arrays(archive: Archive) -> dict[str, NDArray[Any]]:
     """Return the arrays of an archive in their order in a file, and its facts as an array of bytes."""
     text = json.dumps(archive.facts, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     # A path that is not UTF-8 has surrogates.
     facts = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-    return {name: np.ascontiguousarray(array) for name, array in sorted(archive.arrays.items())} | {_FACTS: facts}
+    return {name: np.ascontiguousarray(array) for name, array in sorted(archive.arrays_by_full_name().items())} | {
+        _FACTS: facts
+    }
 
 
 def _encode_header(kind: str, arrays: dict[str, NDArray[Any]]) -> bytes:
@@ -192,23 +205,6 @@ def _encode_header(kind: str, arrays: dict[str, NDArray[Any]]) -> bytes:
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
     return len(text).to_bytes(8, "little") + text
-
-
-def _write_contents(file: BufferedRandom | BytesIO, header: bytes, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write header and arrays, and then the checksum."""
-    sha = hashlib.sha256(header)
-    file.write(header)
-    for array in arrays.values():
-        part = _little_endian_bytes(array)
-        file.write(part)
-        sha.update(part)
-    file.seek(_CHECKSUM_BYTES.start)
-    file.write(sha.hexdigest().encode())
-
-
-def _little_endian_bytes(array: NDArray[Any]) -> memoryview:
-    """Return the bytes of a contiguous array, without a copy on little-endian machines."""
-    return array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data
 
 
 def _verified_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -252,10 +248,11 @@ def _parse_arrays(header: dict[str, Any], data: bytes) -> dict[str, NDArray[Any]
         if name == "__metadata__":
             continue
         dtype, shape = _TYPES[entry["dtype"]], _checked_shape(entry["shape"])
-        start, end = end, end + dtype.itemsize * math.prod(shape)
+        count = math.prod(shape)
+        start, end = end, end + dtype.itemsize * count
         if end > len(data) or entry["data_offsets"] != [start - first, end - first]:
             raise ValueError(f"the array {_shortened(name)} must begin where the one before it ends")
-        array = np.frombuffer(data, dtype.newbyteorder("<"), math.prod(shape), start)
+        array = np.frombuffer(data, dtype.newbyteorder("<"), count, start)
         arrays[name] = array.astype(dtype, copy=False).reshape(shape)
     if end != len(data):
         raise ValueError(f"{len(data) - end} bytes follow the last array")

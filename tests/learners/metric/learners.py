@@ -65,4 +65,7 @@ def bits(state: MetricState) -> list[tuple[str, bytes]]:
     """Return the facts and arrays of an archive of a state as bytes."""
     archive = serialization.to_archive(state)
     facts = json.dumps(archive.facts, sort_keys=True).encode()
-    return [("facts", facts), *((name, array.tobytes()) for name, array in sorted(archive.arrays.items()))]
+    return [
+        ("facts", facts),
+        *((name, array.tobytes()) for name, array in sorted(archive.arrays_by_full_name().items())),
+    ]

@@ -28,7 +28,7 @@ def archive(views: int = 1, rounds: int = 30, past: Past = NO_PAST) -> Archive:
 
 
 def with_array(contents: Archive, name: str, array: Any) -> Archive:
-    return Archive(contents.facts, {**contents.arrays, name: array})
+    return Archive.from_full_names(contents.facts, {**contents.arrays_by_full_name(), name: array})
 
 
 @settings(max_examples=20)
@@ -64,11 +64,11 @@ def test_archive_has_copies_of_arrays() -> None:
     X, y = smooth_stream(40)
     state = trained(X[:30], y[:30])
     saved = to_archive(state)
-    before = {name: array.tobytes() for name, array in saved.arrays.items()}
+    before = {name: array.tobytes() for name, array in saved.arrays_by_full_name().items()}
     learner.learn(state, X[30:], y[30:])
     other = from_archive(saved, D)
     learner.learn(other, X[30:], y[30:])
-    assert {name: array.tobytes() for name, array in saved.arrays.items()} == before
+    assert {name: array.tobytes() for name, array in saved.arrays_by_full_name().items()} == before
     assert bits(other) == bits(state)
 
 
@@ -99,18 +99,18 @@ def test_archive_has_copies_of_arrays() -> None:
 )
 def test_inconsistent_arrays_are_rejected(name: str, value: float | None, message: str) -> None:
     contents = archive(views=2)
-    arrays = dict(contents.arrays)
+    arrays = contents.arrays_by_full_name()
     if value is None:
         del arrays[name]
     else:
         arrays[name] = np.full_like(arrays[name], value)
     with pytest.raises(ModelFileError, match=message):
-        from_archive(Archive(contents.facts, arrays), D)
+        from_archive(Archive.from_full_names(contents.facts, arrays), D)
 
 
 def test_knots_must_ascend_and_be_empty_in_the_first_view() -> None:
     contents = archive(views=2)
-    knots = contents.arrays["plain/view1/knots"]
+    knots = contents.arrays_by_full_name()["plain/view1/knots"]
     with pytest.raises(ModelFileError, match="plain/view1/knots must be empty or at least two rows in ascending order"):
         from_archive(with_array(contents, "plain/view1/knots", knots[::-1].copy()), D)
     with pytest.raises(ModelFileError, match="plain/view0/knots must be empty"):
@@ -126,7 +126,7 @@ def test_arrays_of_wrong_shape_or_type_are_rejected(views: int, past: Past) -> N
         lambda array: array[..., None],
         lambda array: array.astype(np.float32),
     ]
-    for name, array in contents.arrays.items():
+    for name, array in contents.arrays_by_full_name().items():
         # There may be any number of knots, and there is nothing to remove from an empty array.
         some = ways[2:] if name.endswith("knots") or not array.size else ways
         for way in some:
@@ -140,7 +140,7 @@ def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float, p
     X, y = smooth_stream(32)  # two phases end
     contents = archive(views, past=past)
     may_overflow = {"gop", "inverse", "coefficients"}
-    for name, array in contents.arrays.items():
+    for name, array in contents.arrays_by_full_name().items():
         if array.dtype.kind != "f" or not array.size:
             continue
         spoiled = array.copy()
@@ -216,7 +216,7 @@ def test_impossible_histories_are_rejected(name: str, value: Any, message: str) 
 )
 def test_impossible_importances_and_weights_are_rejected(name: str, places: Any, value: float, message: str) -> None:
     contents = archive()
-    array = contents.arrays[name].copy()
+    array = contents.arrays_by_full_name()[name].copy()
     array[places] = value
     with pytest.raises(ModelFileError, match=message):
         from_archive(with_array(contents, name, array), D)
@@ -237,5 +237,5 @@ def test_centers_of_repeated_rows_are_saved() -> None:
     X, y = np.repeat(np.random.default_rng(0).normal(size=(5, D)), 8, axis=0), np.arange(40.0)
     state = trained(X, y)
     saved = to_archive(state)
-    assert len(saved.arrays["plain/centers/rows"]) == state.n_centers < 40
+    assert len(saved.arrays_by_full_name()["plain/centers/rows"]) == state.n_centers < 40
     assert bits(from_archive(saved, D)) == bits(state)

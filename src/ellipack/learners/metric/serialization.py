@@ -14,7 +14,7 @@ from ellipack.errors import DomainError, ModelFileError
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.importance_archive import importance_from_archive, importance_to_archive
-from ellipack.learners.metric.initial_state import LearnerSize, initial_state
+from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, check_feature_count
 from ellipack.learners.metric.learner_archive import (
     aggregation_from_archive,
     aggregation_parts,
@@ -88,7 +88,8 @@ def from_archive(saved: Archive, d: int) -> MetricState:
         max_keys=saved.integer("max_keys", 0),
     )
     try:
-        state = initial_state(d, size, saved.integer("random_state", 0), config)
+        check_feature_count(d)
+        size = size.checked()
     except DomainError as error:
         raise ModelFileError(str(error)) from error
     clock = saved.integer("clock", 1, _MAX_ROUNDS)
@@ -104,7 +105,7 @@ def from_archive(saved: Archive, d: int) -> MetricState:
             if has_slopes(view.gop) and 0 < view.max_slopes < len(view.gop) + end - clock:
                 raise ModelFileError(f"max_slopes must be enough for the rest of the phase, got {view.max_slopes}")
     settings = MetricSettings(size.neighbors, size.max_centers, config.label_margin)
-    state.phase = PhaseState(
+    phase = PhaseState(
         core=MetricCore(settings, CoreParts(plain, past, importance)),
         plain=selected,
         past=past_selected,
@@ -115,7 +116,7 @@ def from_archive(saved: Archive, d: int) -> MetricState:
         ),
         layout=layout,
     )
-    return state
+    return MetricState(phase, config, saved.integer("random_state", 0, MAX_SEED))
 
 
 def config_from_archive(saved: Archive) -> MetricConfig:
@@ -225,6 +226,6 @@ def _restore_expert_weights(saved: Archive, views: int) -> Floats:
 def _restore_eigenvalues(saved: Archive, d: int) -> Floats:
     """Restore the eigenvalues of a metric."""
     eigenvalues = saved.floats_between(0.0, 1.0, "eigenvalues", d)
-    if eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
+    if eigenvalues[0] != 1 or (eigenvalues[1:] > eigenvalues[:-1]).any():
         raise ModelFileError(f"{saved.prefix}eigenvalues must be in descending order and start with 1")
     return eigenvalues
