@@ -165,7 +165,10 @@ def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float, p
         ("phase_end", 30, "phase_end must be"),
         ("phase_end", 10**6, "phase_end must be"),
         ("random_state", -1, "random_state must be"),
-        ("phases", 10**9, "phases must be"),
+        ("phases/choices", [["identity"]], "phases/choices must have an entry for each of 5 phases"),
+        ("phases/choices", [[], [], [], [], []], "phases/choices/0 must be a list of 1 strings"),
+        ("phases/past_choices", [["a"], ["a"], [1], ["a"], ["a"]], "phases/past_choices/2 must be a list of strings"),
+        ("phases/past_choices", ["a"] * 5, "phases/past_choices/0 must be a list"),
         ("past_labels", -1, "past_labels must be"),
         ("past_labels", 9, "past must be"),
         ("max_keys", -1, "max_keys must be"),
@@ -210,16 +213,25 @@ def test_impossible_histories_are_rejected(name: str, value: Any, message: str) 
         ("importance/sums", (..., 0), -1.0, "importance/sums of a group must be finite"),
         ("importance/sums", (..., 2), 1e200, "importance/sums of a group must be finite"),  # squares would overflow
         ("importance/rows", (0, 0), 1e150, "importance/rows must be from"),
-        ("phase0/expert_weights", 0, -5.0, "phase0/expert_weights must be from 0 to 1"),
-        ("phase0/expert_weights", ..., 0.5, "phase0/expert_weights must add up to 1, got"),
+        ("phases/end", 2, 0, "phases/end must be >= 1"),
+        ("phases/eigenvalues", (1, 0), 0.5, "phases/eigenvalues of a phase must be in descending order and start"),
+        ("phases/eigenvalues", (1, slice(1, None)), [0.1, 0.2], "phases/eigenvalues of a phase must be in descending"),
+        ("phases/feature_weights", 3, 0.0, "phases/feature_weights of a phase must not all be 0"),
+        ("phases/expert_weights", (4, 0), -5.0, "phases/expert_weights must be from 0 to 1"),
+        ("phases/expert_weights", (4, ...), 0.5, "phases/expert_weights of a phase must add up to 1, got"),
     ],
 )
-def test_impossible_importances_and_weights_are_rejected(name: str, places: Any, value: float, message: str) -> None:
+def test_impossible_importances_and_weights_are_rejected(name: str, places: Any, value: Any, message: str) -> None:
     contents = archive()
     array = contents.arrays_by_full_name()[name].copy()
     array[places] = value
     with pytest.raises(ModelFileError, match=message):
         from_archive(with_array(contents, name, array), D)
+
+
+def test_too_many_phases_are_rejected() -> None:
+    with pytest.raises(ModelFileError, match="phases/number must have at most 10,000 entries, got 10,001"):
+        from_archive(with_array(archive(), "phases/number", np.ones(10_001, dtype=np.int64)), D)
 
 
 def test_archive_with_another_number_of_features_is_rejected() -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from ellipack._core import CoreParts, MetricCore, MetricSettings, PastFeatures, PastParts
 from ellipack.errors import DomainError, ModelFileError
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.importance_archive import importance_from_archive, importance_to_archive
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, check_feature_count
 from ellipack.learners.metric.learner_archive import (
@@ -22,14 +21,12 @@ from ellipack.learners.metric.learner_archive import (
     learner_to_archive,
 )
 from ellipack.learners.metric.past import MAX_PAST_VALUE
-from ellipack.learners.metric.state import MIN_PHASE_ROUNDS, MetricState, PhaseState, PhaseSummary, SelectedMetrics
+from ellipack.learners.metric.phase_archive import phases_from_archive, phases_to_archive
+from ellipack.learners.metric.state import MIN_PHASE_ROUNDS, MetricState, PhaseState, SelectedMetrics
 from ellipack.learners.metric.subspace import has_slopes
 from ellipack.serialization import Archive
-from ellipack.validation import Floats
 
 _MAX_ROUNDS = 2**52
-_MAX_PHASES = 10_000
-_MAX_ROUNDING = 1e-6  # of proportions, which must add up to 1
 _PAST_ERRORS = ("active_errors", "total_errors")
 
 
@@ -47,9 +44,8 @@ def to_archive(state: MetricState) -> Archive:
         "clock": parts.plain.clock,
         "phase_end": phase.end,
         "views": len(parts.plain.views),
-        "phases": len(phase.summaries),
     }
-    archives = {f"phase{i}": _archive_phase(each) for i, each in enumerate(phase.summaries)}
+    archives = {"phases": phases_to_archive(phase.summaries, phase.core.dimension, len(parts.plain.views))}
     if past is not None and phase.past is not None:
         archives["past"] = _archive_past(past, phase.past)
     archives["importance"] = importance_to_archive(parts.importance, phase.layout)
@@ -110,10 +106,7 @@ def from_archive(saved: Archive, d: int) -> MetricState:
         plain=selected,
         past=past_selected,
         end=end,
-        summaries=tuple(
-            _restore_phase(saved.part(f"phase{i}"), d, size.views)
-            for i in range(saved.integer("phases", 0, _MAX_PHASES))
-        ),
+        summaries=phases_from_archive(saved.part("phases"), d, size.views),
         layout=layout,
     )
     return MetricState(phase, config, saved.integer("random_state", 0, MAX_SEED))
@@ -188,44 +181,3 @@ def _restore_past_features(saved: Archive, size: LearnerSize, clock: int) -> Pas
             f"{saved.prefix}histories must begin with numbers of labels from 1 to {clock}, and stream with one from 0"
         )
     return PastFeatures(size.past_labels, size.max_keys, stream, keys, histories)
-
-
-def _archive_phase(phase: PhaseSummary) -> Archive:
-    """Return an archive of the summary of a phase."""
-    facts = {"number": phase.number, "end": phase.end, "n_centers": phase.n_centers, "choices": list(phase.choices)}
-    facts["past_choices"] = list(phase.past_choices)
-    arrays = {name: getattr(phase, name) for name in ("eigenvalues", "feature_weights", "expert_weights")}
-    return Archive(facts, arrays)
-
-
-def _restore_phase(saved: Archive, d: int, views: int) -> PhaseSummary:
-    """Restore the summary of a phase."""
-    feature_weights = saved.floats_between(0.0, 2.0, "feature_weights", d)
-    if not feature_weights.any():
-        raise ModelFileError(f"{saved.prefix}feature_weights must not all be 0")
-    return PhaseSummary(
-        saved.integer("number", 1),
-        saved.integer("end", 1),
-        saved.integer("n_centers", 0),
-        _restore_eigenvalues(saved, d),
-        feature_weights,
-        tuple(saved.strings("choices", views)),
-        _restore_expert_weights(saved, views),
-        tuple(saved.strings("past_choices")),
-    )
-
-
-def _restore_expert_weights(saved: Archive, views: int) -> Floats:
-    """Restore the weights of the experts at the end of a phase."""
-    weights = saved.floats_between(0.0, 1.0, "expert_weights", len(expert_names(views)))
-    if abs(weights.sum() - 1) > _MAX_ROUNDING:
-        raise ModelFileError(f"{saved.prefix}expert_weights must add up to 1, got {weights.sum():g}")
-    return weights
-
-
-def _restore_eigenvalues(saved: Archive, d: int) -> Floats:
-    """Restore the eigenvalues of a metric."""
-    eigenvalues = saved.floats_between(0.0, 1.0, "eigenvalues", d)
-    if eigenvalues[0] != 1 or (eigenvalues[1:] > eigenvalues[:-1]).any():
-        raise ModelFileError(f"{saved.prefix}eigenvalues must be in descending order and start with 1")
-    return eigenvalues
