@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ellipack
-from ellipack import GradientOuterProduct, LocalSlopes, Metric, MetricConfig
+from ellipack import GradientOuterProduct, LocalSlopes, Metric, MetricConfig, serialization
 from ellipack.errors import InputError, ModelFileError
 from ellipack.river import (
     IntrinsicDimensionRegressor,
@@ -18,6 +18,7 @@ from ellipack.river import (
     PhasedRegressor,
     load,
 )
+from ellipack.serialization import Archive
 
 Learner = IntrinsicDimensionRegressor | LocallyAdaptiveRegressor | MetricRegressor | PackingRegressor | PhasedRegressor
 
@@ -176,3 +177,55 @@ def test_a_model_that_learned_with_a_metric_of_slopes_can_be_saved(tmp_path: Pat
         model.learn_one({"a": value}, value)
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").predict_one({"a": 0.5}) == model.predict_one({"a": 0.5})
+
+
+@pytest.mark.parametrize(("name", "value"), [("past", 5), ("past", False), ("by", "b")])
+def test_a_model_with_another_past_than_it_learned_with_is_refused(name: str, value: object, tmp_path: Path) -> None:
+    model = MetricRegressor()
+    for t in range(30):
+        model.predict_one({"a": t % 7, "b": 1.0})
+        model.learn_one({"a": t % 7, "b": 1.0}, float(t))
+    model.predict_one({"a": 3.0, "b": 1.0})
+    setattr(model, name, value)
+    with pytest.raises(InputError, match=f"{name} (must be 3|cannot be set or removed)"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "b"), ("b", None)])
+def test_keys_cannot_be_named_or_left_out_after_the_first_row(before: str | None, after: str | None) -> None:
+    model = MetricRegressor(by=before)
+    model.learn_one({"a": 1.0, "b": 1.0}, 1.0)
+    model.by = after
+    for call in (model.predict_one, lambda x: model.learn_one(x, 2.0), model.predict_interval_one):
+        with pytest.raises(InputError, match="by cannot be set or removed after the first row"):
+            call({"a": 1.0, "b": 1.0})
+
+
+@pytest.mark.parametrize("past", [5, False])
+def test_the_past_cannot_change_while_the_first_label_is_not_known(past: int, tmp_path: Path) -> None:
+    model = MetricRegressor()
+    model.predict_one({"a": 1.0})
+    model.past = past
+    model.predict_one({"a": 2.0})
+    with pytest.raises(InputError, match="past and by must be those of the predictions whose labels are not known"):
+        model.save(tmp_path / "model")
+
+
+@learners
+def test_a_restored_model_is_the_saved_one_or_the_one_before(make: Callable[[], Learner], tmp_path: Path) -> None:
+    model, other = make(), make()
+    for x, y in rows(6):
+        model.learn_one({"x": x["a"]}, y)
+        other.learn_one({"x": x["a"], "z": x[7]}, y)
+    other.predict_interval_one({"x": 1.0, "z": 1.0})
+    other.save(tmp_path / "model")
+    _, saved = serialization.read(tmp_path / "model")
+    before = model.predict_one({"x": 0.5})
+    broken = Archive({**saved.facts, "pending": {**saved.facts["pending"], "rows": [1]}}, saved.arrays)
+    with pytest.raises(ModelFileError, match="pending"):
+        model.restore_state(broken)
+    assert (model.feature_names, model.predict_one({"x": 0.5})) == (["x"], before)
+    make().save(tmp_path / "empty")
+    assert model.restore_state(serialization.read(tmp_path / "empty")[1]).feature_names == []
+    assert model.predict_one({"x": 0.5}) == 0.0

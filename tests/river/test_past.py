@@ -184,7 +184,7 @@ def test_threads_may_predict_while_predictions_are_forgotten() -> None:
     with ThreadPoolExecutor(4) as pool:
         for each in [pool.submit(add, k * MAX_PENDING) for k in range(4)]:
             each.result()
-    assert len(pending) == sum(1 for _ in pending.to_archive().facts["rows"]) <= MAX_PENDING
+    assert len(pending) == sum(1 for _ in pending.to_archive(1).facts["rows"]) <= MAX_PENDING
 
 
 def test_predictions_before_the_first_label_are_saved(tmp_path: Path) -> None:

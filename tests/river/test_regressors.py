@@ -370,3 +370,21 @@ def test_error_on_a_real_stream() -> None:
 def _waves() -> tuple[Floats, Floats]:
     X = np.random.default_rng(0).uniform(-2, 2, size=(1000, 3))
     return X, np.sin(2 * X[:, 1]) + 0.1 * X[:, 0]
+
+
+@pytest.mark.parametrize("pending", [False, True])
+@pytest.mark.parametrize(
+    ("make", "limit"), [(MetricRegressor, 5000), (PackingRegressor, 5000), (PhasedRegressor, 1000)]
+)
+def test_a_frame_with_too_many_features_is_not_learned(
+    make: Callable[[], RiverRegressor[Any]], limit: int, pending: bool
+) -> None:
+    values = np.zeros((3, limit + 1))
+    values[0, :2], values[1, 2:] = 1.0, 1.0
+    model = make()
+    if pending:
+        model.predict_interval_one({0: 1.0})
+    with pytest.raises(DomainError, match=f"at most {limit} features"):
+        model.learn_many(pd.DataFrame(values), pd.Series([1.0, 2.0, 3.0]))
+    assert model.feature_names == []
+    assert model.n_centers == 0

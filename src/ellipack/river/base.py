@@ -24,7 +24,7 @@ from ellipack.river.intervals import check_single_coverage, to_interval
 from ellipack.river.pending import PendingPrediction, PendingPredictions
 from ellipack.serialization import Archive
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import Floats, Row, check_labels
+from ellipack.validation import Floats, Row, check_feature_count, check_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,6 +78,10 @@ class DictionaryLearner(ABC, Generic[Learner]):
     @abstractmethod
     def _check_parameters(self) -> None:
         """Raise `InputError` if a parameter is not valid."""
+
+    def _check_feature_count(self, d: int) -> None:
+        """Raise `DomainError` if there are too many features."""
+        check_feature_count(d, type(self).__name__)
 
     @abstractmethod
     def _new_learner(self, d: int) -> Learner:
@@ -176,6 +180,7 @@ class DictionaryLearner(ABC, Generic[Learner]):
         names = archive.fact("names", list)
         if not all(_can_be_saved(name) for name in names) or len(set(names)) != len(names):
             raise ModelFileError("names must be different strings, finite numbers or null")
+        fitted: tuple[FeatureColumns, Learner | None] = FeatureColumns(self._largest_feature), None
         if archive.fact("learned", bool):
             columns = FeatureColumns(self._largest_feature, names)
             try:
@@ -183,7 +188,8 @@ class DictionaryLearner(ABC, Generic[Learner]):
             except InputError as error:
                 raise ModelFileError(f"parameters: {error}") from error
             learner.restore_state(archive.part("state"), columns.width)
-            self._fitted = columns, learner
+            fitted = columns, learner
+        self._fitted = fitted
         return self
 
 
@@ -301,6 +307,7 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
             if count and np.abs(targets).max() > self._largest_label:
                 self._check_label(float(targets[np.abs(targets).argmax()]))
             new = [name for name in frame if name not in self._fitted[0].positions]
+            self._check_new_features({name for name in new if frame[name].any()})
             # A feature gets its column in the first row in which it is not 0: cut the rows there.
             starts = sorted({0, *(int(frame[name].nonzero()[0][0]) for name in new if frame[name].any())})
             for start, stop in zip(starts, [*starts[1:], count], strict=True):
@@ -314,11 +321,17 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
     def _learn_one_by_one(self, X: "pd.DataFrame", y: "pd.Series") -> None:
         """Learn from rows in their order, some of which may have been predicted before."""
         rows, labels = self._checked_rows(X), check_labels(y, len(X)).tolist()
+        columns, new = self._fitted[0], set[Hashable]()
         for x, label in zip(rows, labels, strict=True):  # check everything before the first row is learned
-            self._fitted[0].numbers(self._split_key(x)[0])
+            new |= columns.new_features(columns.numbers(self._split_key(x)[0])).keys()
             self._check_label(label)
+        self._check_new_features(new)
         for x, label in zip(rows, labels, strict=True):
             self.learn_one(x, label)
+
+    def _check_new_features(self, new: set[Hashable]) -> None:
+        """Raise `DomainError` if there would be too many features with new ones."""
+        self._check_feature_count(len(self._fitted[0].positions | dict.fromkeys(new)))
 
     def _checked_rows(self, X: "pd.DataFrame") -> list[dict[Any, Any]]:
         """Return the rows of a data frame as dictionaries, after a check of its columns."""
@@ -347,14 +360,15 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
 
     def restore_state(self, archive: Archive) -> Self:
         """Restore the fitted state from an archive."""
+        pending = PendingPredictions.from_archive(archive.part("pending"), self._n_past_features())
         super().restore_state(archive)
-        self._pending = PendingPredictions.from_archive(archive.part("pending"), self._n_past_features())
+        self._pending = pending
         return self
 
     def _state_parts(self, learner: Regression | None) -> dict[str, Archive]:
         self._pending.finish_learning(0 if learner is None else learner.clock)
         check_saved_names(self._pending.names())
-        return {**super()._state_parts(learner), "pending": self._pending.to_archive()}
+        return {**super()._state_parts(learner), "pending": self._pending.to_archive(self._n_past_features())}
 
     def _paused(self) -> Any:
         """Return a context manager in which no other thread learns. Other threads may still predict.
@@ -438,3 +452,9 @@ def check_saved_names(names: Iterable[Hashable]) -> None:
 def effective_rank_at(metric: Metric | None, clock: int) -> int:
     """Return the effective rank of a metric at a round; 0 before the first round."""
     return 0 if metric is None or clock == 0 else int(effective_rank(metric.eigenvalues, clock))
+
+
+def check_unchanged(name: str, value: object, learned_with: object) -> None:
+    """Raise `InputError` if a parameter is not the one that rows were learned with."""
+    if value != learned_with:
+        raise InputError(f"{name} must be {learned_with!r}, as when rows were learned, got {value!r}: use a new model")

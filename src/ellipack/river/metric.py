@@ -8,6 +8,7 @@ import numpy as np
 from river.conf import Interval
 from river.utils.pandas import import_pandas
 
+from ellipack._core import MetricCore
 from ellipack.errors import InputError
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.importance_estimates import Shares
@@ -16,7 +17,7 @@ from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, defaul
 from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.row_learners import MetricRowLearner
 from ellipack.metric import Metric
-from ellipack.river.base import RiverRegressor, effective_rank_at
+from ellipack.river.base import RiverRegressor, check_unchanged, effective_rank_at
 from ellipack.river.features import check_dictionary
 from ellipack.river.intervals import check_single_coverage, to_interval
 from ellipack.river.pending import PendingPrediction
@@ -90,7 +91,16 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         check_integer(self.seed, "seed", 0, MAX_SEED)
         if not isinstance(self.config, MetricConfig | None):
             raise InputError(f"config must be a MetricConfig, got {self.config!r}")
-        self._size(1).checked()
+        size = self._size(1).checked()
+        if self._learner is not None:
+            core = self._learner.state.core
+            check_unchanged("past", size.past_labels, core.past_labels)
+            self._check_by(core)
+
+    def _check_by(self, core: MetricCore) -> None:
+        """Raise if `by` was set or removed after the first row."""
+        if core.has_keys if self.by is None else core.has_past and not core.has_keys:
+            raise InputError("by cannot be set or removed after the first row: use a new model")
 
     def _size(self, d: int) -> LearnerSize:
         labels, config = past_labels(self.past), self.config or MetricConfig()
@@ -211,6 +221,8 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
     def _split_key(self, x: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], int]:
         """Return the features of a row without keys that are no numbers, and its key."""
         names = self._key_names()
+        if self._learner is not None:
+            self._check_by(self._learner.state.core)
         if not names:
             return x, 0
         check_dictionary(x)

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ellipack.errors import ModelFileError
+from ellipack.errors import InputError, ModelFileError
 from ellipack.learners.intervals import COVERAGES
 from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.locks import LearnLock
@@ -63,10 +63,10 @@ class PendingPredictions:
     """Predictions whose labels are not known yet.
 
     A row is learned with the past that was known when it was predicted, and its label is compared with the interval
-    that was returned then. Predictions of the same row without a round between them count once. If several predictions
-    of the same row are pending, labels come late, or some of the predictions were made for other reasons. Rows with one
-    pending prediction tell which: if their labels come late, the oldest prediction belongs to the label; otherwise the
-    newest does, and the others are forgotten.
+    that was returned then. Predictions of the same row without a round between them count once. Several
+    predictions of a row may be pending because labels come late, or because the row was predicted repeatedly. Rows with
+    a single pending prediction show which: if their labels come late, a label belongs to the oldest prediction;
+    otherwise it belongs to the newest, and the others are forgotten.
 
     Several threads may add predictions at the same time. One thread at a time learns.
 
@@ -190,19 +190,21 @@ class PendingPredictions:
         with self._lock.turn:
             return {python_name(feature) for _, row in self._by_row for feature, _ in row}
 
-    def to_archive(self) -> Archive:
-        """Return an archive of all pending predictions."""
+    def to_archive(self, n_past_features: int) -> Archive:
+        """Return an archive of all pending predictions; raise `InputError` unless they used so many of the past."""
         with self._lock.turn:
             entries = [(name, each) for name, queue in self._by_row.items() for each in queue]
+        if any(len(each.past) != n_past_features for _, each in entries):
+            raise InputError("past and by must be those of the predictions whose labels are not known: use a new model")
         named = [[(python_name(feature), float(value)) for feature, value in name[1]] for name, _ in entries]
         rows = [[list(pair) for pair in sorted(row, key=repr)] for row in named]
-        past = np.array([each.past for _, each in entries], dtype=np.float64)
+        past = np.array([each.past for _, each in entries], dtype=np.float64).reshape(len(entries), n_past_features)
         return Archive(
             {"rows": rows, "labels_come_late": self._labels_come_late},
             {
                 "keys": np.array([name[0] for name, _ in entries], dtype=np.int64),
                 "clocks": np.array([each.clock for _, each in entries], dtype=np.int64),
-                "past": past if entries else np.zeros((0, 0)),
+                "past": past,
                 "has_bounds": np.array([bool(each.bounds) for _, each in entries], dtype=np.int64),
                 "bounds": np.array([each.bounds for _, each in entries if each.bounds]).reshape(-1, 2 * len(COVERAGES)),
             },
@@ -215,8 +217,7 @@ class PendingPredictions:
         count = len(rows)
         keys = saved.ints("keys", count, least=-(2**63), most=2**63 - 1).tolist()
         clocks = saved.ints("clocks", count, least=0, most=2**52).tolist()
-        shape = (count, n_past_features if count else 0)
-        past = saved.floats_between(-MAX_PAST_VALUE, MAX_PAST_VALUE, "past", *shape).tolist()
+        past = saved.floats_between(-MAX_PAST_VALUE, MAX_PAST_VALUE, "past", count, n_past_features).tolist()
         has_bounds = saved.ints("has_bounds", count, least=0, most=1)
         bounds = saved.any_floats("bounds", int(has_bounds.sum()), 2 * len(COVERAGES))
         if np.isnan(bounds).any():

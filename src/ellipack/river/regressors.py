@@ -17,7 +17,7 @@ from ellipack.learners.row_learners import (
     RescaledRowLearner,
 )
 from ellipack.metric import GopEstimator, Metric
-from ellipack.river.base import RiverRegressor, effective_rank_at
+from ellipack.river.base import RiverRegressor, check_unchanged, effective_rank_at
 from ellipack.validation import check_boolean, check_positive
 
 
@@ -251,6 +251,9 @@ class PhasedRegressor(_RescaledRegressor):
         self.gop = gop
         self.keep_founding_label = keep_founding_label
 
+    def _check_feature_count(self, d: int) -> None:
+        phased.check_feature_count(d)
+
     def _check_parameters(self) -> None:
         learner, (alpha, gop, keep) = self._learner, self._checked_parameters()
         if isinstance(learner, PhasedRowLearner):
@@ -269,9 +272,3 @@ class PhasedRegressor(_RescaledRegressor):
     def _new_learner(self, d: int) -> PhasedRowLearner:
         parameters = self._checked_parameters()
         return PhasedRowLearner(rescaled.init(phased.init(d), d), *parameters)
-
-
-def check_unchanged(name: str, value: object, learned_with: object) -> None:
-    """Raise `InputError` if a parameter is not the one that rows were learned with."""
-    if value != learned_with:
-        raise InputError(f"{name} must be {learned_with!r}, as when rows were learned, got {value!r}: use a new model")
