@@ -199,3 +199,12 @@ def test_an_unexpected_error_about_names_is_no_invalid_input(monkeypatch: pytest
         with pytest.raises(TypeError) as raised:
             call()
         assert not isinstance(raised.value, EllipackError)
+
+
+def test_columns_with_equal_names_are_refused() -> None:
+    X, y = stream()
+    table = pd.DataFrame(X, columns=["a", "b", "a"][: X.shape[1]])
+    learner = quick().fit(X, y)
+    for call in (lambda: quick().fit(table, y), lambda: learner.predict(table)):
+        with pytest.raises(InputError, match="X must have different names of columns, got 'a' 2 times"):
+            call()

@@ -109,6 +109,13 @@ def test_classes_can_be_declared_before_they_appear() -> None:
     assert clone(learner).fit(X, y).classes_.tolist() == ["a", "b", "c"]
 
 
+def test_large_classes_are_exact() -> None:
+    X = [[0.0], [0.5], [0.9]]
+    for kind in (object, np.int64, np.uint64):
+        classes = np.array([2**53, 2**53 + 1, 2**63 - 1], dtype=kind)
+        assert PackingClassifier().fit(X, classes).classes_.tolist() == classes.tolist()
+
+
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
@@ -122,6 +129,16 @@ def test_classes_can_be_declared_before_they_appear() -> None:
         ([[0, 0, 0]], [[1, 0]], r"y must be one-dimensional, got shape \(1, 2\)"),
         ([[0, 0, 0]], None, "requires y to be passed, but the target y is None"),
         ([[0, 0, 0]], np.array(["a", 1], dtype=object), "y must hold numbers or strings, got both"),
+        (
+            [[0, 0, 0]],
+            np.array([2**64 - 1], dtype=np.uint64),
+            r"y must hold classes from -2\^63 to .*, got 18446",
+        ),
+        (
+            [[0, 0, 0]],
+            np.array([-(2**63) - 1], dtype=object),
+            r"y must hold classes from -2\^63 to .*, got -9223",
+        ),
     ],
 )
 def test_invalid_rows_are_refused_and_change_nothing(X: object, y: object, message: str) -> None:

@@ -258,6 +258,8 @@ def test_the_metric_with_the_past_has_names() -> None:
         ),
         ({"by": []}, {}, "by must be the name or number of a column, or a list of them"),
         ({"by": 1.5}, {}, "by must be the name or number of a column, or a list of them, got 1.5"),
+        ({"by": False}, {}, "by must be the name or number of a column, or a list of them, got False"),
+        ({"by": [0, True]}, {}, "by must be the name or number of a column, or a list of them, got "),
         ({}, {"keys": np.zeros(40)}, "keys need a name"),
         ({"by": 0}, {"keys": np.zeros(39)}, "keys must have one entry per row, 40, got shape"),
         ({"by": 0}, {"keys": np.zeros((40, 1, 1))}, "a column of keys must have one dimension"),

@@ -1,6 +1,7 @@
 """Checks of rows, labels and weights in the forms that scikit-learn accepts: arrays, lists and data frames."""
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, cast
 
@@ -38,13 +39,15 @@ def check_features(estimator: BaseEstimator, X: Any) -> ArrayLike:
         If the names of the columns differ.
     KindError
         If only some of the names are strings.
+    InputError
+        If two names are equal.
     """
     width = estimator.n_features_in_
     if is_plain_table(X, width) and not hasattr(estimator, "feature_names_in_"):
         # The common case. For one row, validate_data would take as long as the prediction.
         return cast(ArrayLike, X)
     table = X if len(getattr(X, "shape", ())) == 2 else check_rows(X)
-    _refuse_mixed_names(table)
+    _check_names(table)
     try:
         # Names first: the entries of wrong columns do not matter.
         validate_data(estimator, table, reset=False, skip_check_array=True)
@@ -65,23 +68,30 @@ def feature_names(X: Any) -> NDArray[np.object_] | None:
     ------
     KindError
         If only some of the names are strings.
+    InputError
+        If two names are equal.
     """
     if type(X) is np.ndarray:  # for which validate_data would look for packages of data frames
         return None
-    _refuse_mixed_names(X)
+    _check_names(X)
     columns = BaseEstimator()
     validate_data(columns, X, reset=True, skip_check_array=True)
     names: NDArray[np.object_] | None = getattr(columns, "feature_names_in_", None)
     return names
 
 
-def _refuse_mixed_names(X: Any) -> None:
-    """Raise `KindError` if only some names of the columns are strings.
+def _check_names(X: Any) -> None:
+    """Raise `KindError` if only some names of the columns are strings, and `InputError` if two are equal.
 
-    scikit-learn raises a TypeError then. Python may raise one, too, if memory runs out, and that is no invalid input.
+    scikit-learn raises a TypeError for mixed names. Python may raise one, too, if memory runs out, which is no invalid
+    input.
     """
     columns = getattr(X, "columns", ())
-    kinds = {type(name) for name in columns} if isinstance(columns, Iterable) else set()
+    names = list(columns) if isinstance(columns, Iterable) else []
+    kinds = {type(name) for name in names}
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None) if kinds == {str} else None
+    if repeated is not None:
+        raise InputError(f"X must have different names of columns, got {repeated!r} {names.count(repeated)} times")
     if str in kinds and len(kinds) > 1:
         found = ", ".join(sorted(kind.__qualname__ for kind in kinds))
         rule = "Feature names are only supported if all input features have string names"
@@ -162,6 +172,8 @@ def check_class_labels(y: Any, name: str = "y") -> NDArray[Any]:
     ------
     InputError
         If `y` is None, or holds numbers with a fractional part: the labels of a regression.
+    DomainError
+        If an integer does not fit in 64 bits.
     KindError
         If `y` holds other objects.
 
@@ -191,19 +203,32 @@ def check_class_labels(y: Any, name: str = "y") -> NDArray[Any]:
         raise KindError(f"{name} must hold numbers or strings, got both")
     if array.dtype.kind == "b":
         return array
+    if array.dtype.kind in "iu" or (
+        array.dtype == object and all(isinstance(each, int | np.integer) for each in array)
+    ):
+        return _as_int64(array, name)
     numbers = check_finite(as_floats(array, name), name)
     if (numbers % 1 != 0).any():
         row = int(np.argmax(numbers % 1 != 0))
         got = f"{numbers[row]:g} at row {row} (Unknown label type: continuous)"
         raise InputError(f"{name} must hold classes, got {got}")
-    return array.astype(np.int64) if array.dtype.kind in "iu" else numbers
+    return numbers
+
+
+def _as_int64(array: NDArray[Any], name: str) -> NDArray[np.int64]:
+    """Return integers as 64-bit integers; raise `DomainError` if one does not fit."""
+    limits = np.iinfo(np.int64)
+    for each in (array.min(), array.max()) if len(array) else ():
+        if not limits.min <= int(each) <= limits.max:
+            raise DomainError(f"{name} must hold classes from -2^63 to 2^63 - 1, got {each}")
+    return array.astype(np.int64)
 
 
 def key_columns(by: Any) -> list[str | int]:
     """Return names and numbers of columns as a list; raise `InputError` if they are neither."""
     one = isinstance(by, str | int | np.integer)
     columns: list[Any] = [by] if one else list(by) if isinstance(by, Sequence) else []
-    if not columns or not all(isinstance(each, str | int | np.integer) and each is not True for each in columns):
+    if not columns or not all(isinstance(each, str | int | np.integer) and type(each) is not bool for each in columns):
         raise InputError(f"by must be the name or number of a column, or a list of them, got {by!r}")
     return columns
 
