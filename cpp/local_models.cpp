@@ -101,14 +101,13 @@ LocalLinearFits::LocalLinearFits(std::size_t capacity, std::size_t fit_dimension
       systems_(fits * fit_dimension * (fit_dimension + 1)),
       slopes_(fits * fit_dimension) {}
 
-void LocalLinearFits::predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope) {
-  const double label = accumulate(near, std::min(LocalModels::neighbors_of_fit(fit_dimension_), near.count));
-  solve(label, predictions, slope);
+void LocalLinearFits::fill(const Neighborhood& near) {
+  accumulate(near, std::min(LocalModels::neighbors_of_fit(fit_dimension_), near.count));
+  set_systems();
 }
 
-// Accumulates the weighted Gram matrix of the centered offsets and its right-hand side. Returns the weighted mean
-// label.
-double LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) {
+// Accumulates the weighted Gram matrix of the centered offsets, its right-hand side and the weighted mean label.
+void LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) {
   const double last = near.squared_distances[count - 1];
   double total = 0.0;
   double label = 0.0;
@@ -126,9 +125,11 @@ double LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) 
   }
   min_trace_ = min_variance;
   if (total <= 0.0) {
-    return mean_label(near, count);
+    mean_label_ = mean_label(near, count);
+    return;
   }
   label /= total;
+  mean_label_ = label;
   for (double& value : mean_) {
     value /= total;
     min_trace_ += total * (relative_rounding * value) * (relative_rounding * value);
@@ -153,7 +154,6 @@ double LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) 
       }
     }
   }
-  return label;
 }
 
 // Computes the centered offsets and labels of four neighbors. After the last neighbor, rows are repeated; their weight
@@ -170,15 +170,19 @@ void LocalLinearFits::center(const Neighborhood& near, std::size_t first, std::s
   }
 }
 
-// Solves for both ridge penalties, which are relative to the mean variance of a coordinate.
-void LocalLinearFits::solve(double label, std::span<double> predictions, std::span<double> slope) {
+// Sets the systems of both ridge penalties, which are relative to the mean variance of a coordinate.
+void LocalLinearFits::set_systems() {
   double trace = 0.0;
   for (std::size_t i = 0; i < fit_dimension_; ++i) {
     trace += gram_[i * stride_ + i];
   }
-  std::fill_n(predictions.begin(), fits, label);
-  std::ranges::fill(slope, 0.0);
-  if (!(trace > min_trace_)) {
+  const std::size_t width = fit_dimension_ + 1;
+  if (!(trace > min_trace_)) {  // neighbors are equal: set systems whose solutions are 0
+    std::ranges::fill(mean_, 0.0);
+    std::ranges::fill(systems_, 0.0);
+    for (std::size_t i = 0; i < fit_dimension_; ++i) {
+      std::fill_n(systems_.begin() + static_cast<std::ptrdiff_t>((i * width + i) * fits), fits, 1.0);
+    }
     return;
   }
   // Scale the systems so that a variance is about 1: `min_pivot` is meant for singular matrices, not for small ones.
@@ -186,7 +190,6 @@ void LocalLinearFits::solve(double label, std::span<double> predictions, std::sp
   const double variance = trace / static_cast<double>(fit_dimension_);
   const int exponent = std::ilogb(variance);
   const double unit = std::ldexp(1.0, (exponent & 1) - exponent);
-  const std::size_t width = fit_dimension_ + 1;
   for (std::size_t i = 0; i < fit_dimension_; ++i) {
     for (std::size_t m = i; m < width; ++m) {
       for (int fit = 0; fit < fits; ++fit) {
@@ -195,8 +198,12 @@ void LocalLinearFits::solve(double label, std::span<double> predictions, std::sp
       }
     }
   }
-  factor<fits>(systems_.data(), fit_dimension_, width);
+}
+
+void LocalLinearFits::predict(std::span<double> predictions, std::span<double> slope) {
+  const std::size_t width = fit_dimension_ + 1;
   for (int fit = 0; fit < fits; ++fit) {
+    predictions[fit] = mean_label_;
     for (std::size_t i = fit_dimension_; i-- > 0;) {
       const double* row = systems_.data() + i * width * fits + fit;
       double value = row[fit_dimension_ * fits];
@@ -304,7 +311,9 @@ LocalModels::LocalModels(std::size_t neighbors, std::size_t fit_dimension, std::
 
 void LocalModels::predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope) {
   predictions[0] = mean_label(near, std::min(mean_neighbors, near.count));
-  linear_.predict(near, predictions.subspan(1, LocalLinearFits::fits), slope);
+  linear_.fill(near);
+  factor<LocalLinearFits::fits>(linear_.systems(), linear_.dimension(), linear_.dimension() + 1);
+  linear_.predict(predictions.subspan(1, LocalLinearFits::fits), slope);
   kriging_.fill(near);
   const std::size_t count = kriging_.count();
   for (std::size_t first = 0; first < KrigingSystems::covariances; first += systems_at_once) {

@@ -43,18 +43,25 @@ class LocalLinearFits {
   // The fits use the first `fit_dimension` coordinates of neighborhoods of at most `capacity` neighbors.
   LocalLinearFits(std::size_t capacity, std::size_t fit_dimension);
 
-  // Computes the predictions of both fits at the query, and the slope of the first fit.
-  void predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope);
+  // Sets the systems of both fits, as `factor` expects them, with one right-hand side.
+  void fill(const Neighborhood& near);
+
+  std::size_t dimension() const { return fit_dimension_; }
+  double* systems() { return systems_.data(); }
+
+  // Computes the predictions of both fits at the query, and the slope of the first fit, from the factored systems.
+  void predict(std::span<double> predictions, std::span<double> slope);
 
  private:
-  double accumulate(const Neighborhood& near, std::size_t count);
+  void accumulate(const Neighborhood& near, std::size_t count);
   void center(const Neighborhood& near, std::size_t first, std::size_t count, double label);
-  void solve(double label, std::span<double> predictions, std::span<double> slope);
+  void set_systems();
 
   std::size_t fit_dimension_;
   std::size_t stride_;  // row length of gram_, with the right-hand side, rounded up to full vectors
   std::vector<double> weights_;
   std::vector<double> mean_;  // weighted mean of the offsets
+  double mean_label_ = 0.0;   // weighted
   double min_trace_ = 0.0;    // up to this trace of gram_, neighbors differ only by rounding
   simd::AlignedVector<double> gram_;
   simd::AlignedVector<double> centered_;  // centered offsets and labels of four neighbors

@@ -117,7 +117,7 @@ class MetricRounds {
     ConformalIntervals::Bounds bounds;
   };
 
-  // Returns the intervals around a prediction of the row that was predicted last in `work`.
+  // Returns a prediction with its intervals, for the relative scale of its row.
   Published publish(double prediction, double relative_scale) const {
     return {prediction, relative_scale, parts_.intervals.around(prediction, relative_scale)};
   }

@@ -512,9 +512,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def feature_importances_(self) -> Floats:
         """Share of each feature in the rise of the squared error if its values come from random earlier rows.
 
-        The shares of the features that were measured add up to 1; the others have 0, and a standard error of NaN. So do
-        features that only grow, such as row numbers, unless all do: `importances_` has them apart, as time. See
-        `docs/importance.md`.
+        The shares of the features that were measured add up to 1; the others have 0, and a standard error of NaN.
+        Features that only grow, such as row numbers, have the share 0, too, unless all do; `importances_` reports them
+        as time. See `docs/importance.md`.
         """
         return self._feature_shares().values
 

@@ -62,10 +62,12 @@ def predict_in_short_calls(
         Largest number of rows of a slice.
     """
     slices = row_slices(count, rows_per_call)
-    if len(slices) <= 1 or not _predict_while_unchanged(core, predict, slices):
-        still = core if len(slices) <= 1 else core.copy()
-        for part in slices:
-            predict(still, part)
+    if len(slices) > 1:
+        if _predict_while_unchanged(core, predict, slices):
+            return
+        core = core.copy()
+    for part in slices:
+        predict(core, part)
 
 
 def _predict_while_unchanged(core: Core, predict: Callable[[Core, slice], object], slices: list[slice]) -> bool:

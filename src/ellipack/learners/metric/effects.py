@@ -20,11 +20,11 @@ class EffectGrid(NamedTuple):
     Attributes
     ----------
     name : str
-        What has these values.
+        Name of the feature or column.
     features : list of int
         Features that follow from the value.
     settings : array of shape (n, n_features)
-        What they are for each value.
+        Values of these features, one row for each entry of `values`.
     values : array of shape (n,)
         The values; if they are no numbers, their places.
     labels : tuple of str
@@ -49,9 +49,10 @@ class Effect:
     mean : array of shape (n,)
         Mean prediction over recent rows if the feature has this value.
     low, high : array of shape (n,)
-        Spread over these rows: the 10 % and 90 % quantiles of the difference from each row's own mean, added to `mean`.
+        Spread over these rows: the 10 % and 90 % quantiles of the difference from each row's own mean, added to the
+        mean of all entries of `mean`.
     name : str, default ""
-        What has these values.
+        Name of the feature or column.
     labels : tuple of str, default ()
         The values as text, such as levels or times of day; empty if they are numbers.
     """

@@ -43,7 +43,8 @@ class ColumnImportance:
         Number of measurements.
     rise : float
         Rise in squared error if the values are taken from a random earlier row; NaN if it is too early to say. If
-        columns are correlated, the rise of one alone is small, or rows come about that do not occur.
+        columns are correlated, replacing one of them raises the error little, because the others stand in for it, or
+        makes rows that never occur.
     rise_std : float
         Its standard error.
     rmse_rise : float

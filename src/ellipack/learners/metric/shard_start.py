@@ -1,8 +1,8 @@
 """State from which a shard starts: that before the step, and what is known about the rows between.
 
 The rows between are data. The last of them become centers of the shard, borrowed from the shards that learn them, so
-that the shard misses no recent row. The last few of all are even learned, and then forgotten but for two things: the
-weights of the experts, which may change fast, and the centers.
+that the shard misses no recent row. The shard also learns the last few of all. It keeps only the resulting weights of
+the experts, which may change fast, and the centers.
 """
 
 from typing import Final
