@@ -5,6 +5,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -411,6 +412,39 @@ def test_process_that_ends_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ellipack.learners.metric.sharded_learning._learn_group", _end_process)
     with ProcessPoolExecutor(1) as executor, pytest.raises(WorkerError, match="has learned 512 rows"):
         MetricRegressor(n_jobs=1).progressive(X, y, workers=Workers(executor, QUICK_SHARDING))
+
+
+class SlowSharding(Sharding):
+    """Starts another thread, and gives it time to learn, before the last step of a phase with several shards."""
+
+    other: Thread
+
+    def next_step(self, clock: int, phase_end: int, rows: int) -> list[int]:
+        sizes = super().next_step(clock, phase_end, rows)
+        if len(sizes) > 1 and clock + sum(sizes) == phase_end and self.other.ident is None:
+            self.other.start()
+            self.other.join(0.2)
+        return sizes
+
+
+def test_steps_end_with_the_phase_though_another_thread_learns() -> None:
+    X, y = smooth_stream(1220)
+    model, sharding = MetricRegressor(n_jobs=1).fit(X[:600], y[:600]), SlowSharding(3, 0.25, 20)
+    other = Thread(target=lambda: model.partial_fit(X[1200:], y[1200:]))
+    object.__setattr__(sharding, "other", other)
+    model.partial_fit(X[600:1200], y[600:1200], workers=Workers(InlineExecutor(), sharding))
+    other.join()
+    assert model.state_.clock == 1220 < model.state_.phase.end
+    assert bits(serialization.from_archive(serialization.to_archive(model.state_), 3)) == bits(model.state_)
+
+
+def test_rows_beyond_the_end_of_the_phase_are_not_merged() -> None:
+    state, rows = after_600_rows(PASTS[0]), stream(800, PASTS[0])
+    end = state.phase.end
+    assert end < 750
+    learned = learned_from(state, rows.part(slice(600, end + 1)), [end + 1 - 600])
+    with pytest.raises(RuntimeError, match=f"the phase must end with round {end}, got round {end + 1}"):
+        merge(state, learned)
 
 
 def test_bad_rows_change_nothing() -> None:

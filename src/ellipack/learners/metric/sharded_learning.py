@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError, WorkerError
 from ellipack.learners.intervals import Predictions
-from ellipack.learners.metric.learner import learn_into
+from ellipack.learners.metric.learner import check_width, run_rounds
 from ellipack.learners.metric.row_checks import NO_KEYS, Rows, check_all
 from ellipack.learners.metric.shard_start import MAX_RECENT_ROWS, WARM_UP_ROWS
 from ellipack.learners.metric.sharding import Sharding, split
@@ -179,19 +179,22 @@ def learn_in_shards(
     ------
     InputError
         If `X` or `y` is not valid. The state is unchanged.
+    ShapeError
+        If another thread has added features. Completed steps are kept.
     WorkerError
         If a worker ends, or takes too long.
     """
     rows = check_all(state.core, X, y, keys)
     threads, done = thread_count(n_jobs), 0
     while done < len(rows.y):
-        sizes = workers.sharding.next_step(state.clock, state.phase.end, len(rows.y) - done)
-        part = slice(done, done + sum(sizes))
-        step, out = rows.part(part), predictions.part(part)
-        if len(sizes) == 1:
-            learn_into(state, step.X, step.y, out, threads, step.keys)
-        else:
-            with state.learn_lock.turn:
+        with state.learn_lock.turn:
+            check_width(state, rows.X.shape[1])
+            sizes = workers.sharding.next_step(state.clock, state.phase.end, len(rows.y) - done)
+            part = slice(done, done + sum(sizes))
+            step, out = rows.part(part), predictions.part(part)
+            if len(sizes) == 1:
+                run_rounds(state, step, out, threads)
+            else:
                 _run_step(state, list(cut_step(state, step, sizes)), workers, threads, out)
         done = part.stop
 
