@@ -401,6 +401,31 @@ def test_worker_that_hangs_is_reported_and_completed_steps_are_kept() -> None:
     assert 512 < model.state_.clock < 1200
 
 
+def test_timeout_is_that_of_a_step_not_of_each_of_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class LateFuture(Future[Any]):
+        def result(self, timeout: float | None = None) -> Any:
+            waits.append(timeout)
+            now[0] += 4.0
+            return super().result(0)
+
+    class LateExecutor(InlineExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
+            future = LateFuture()
+            future.set_result(fn(*args, **kwargs))
+            return future
+
+    now, waits = [100.0], list[float | None]()
+    monkeypatch.setattr("ellipack.learners.metric.sharded_learning.monotonic", lambda: now[0])
+    state, rows = after_600_rows(PASTS[0]), stream(660, PASTS[0])
+    step = rows.part(slice(600, None))
+    for timeout, expected in ((10.0, [10.0, 6.0, 2.0]), (5.0, [5.0, 1.0, 0.0]), (None, [None] * 3)):
+        waits.clear()
+        Workers(LateExecutor(), timeout=timeout).learn_shards(
+            state, list(cut_step(state, step, [20, 20, 20])), with_intervals=False
+        )
+        assert waits == expected
+
+
 def _end_process(*_: Any, **__: Any) -> None:
     import os  # noqa: PLC0415
 

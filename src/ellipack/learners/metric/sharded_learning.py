@@ -5,6 +5,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
+from time import monotonic
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -91,15 +92,16 @@ class Workers:
                 self.executor.submit(_learn_group, shared, self.send(shards[group]), with_intervals=with_intervals)
                 for group in groups
             ]
+            deadline = None if self.timeout is None else monotonic() + self.timeout
             try:
-                return list(chain.from_iterable(self._result(future, state.clock) for future in futures))
+                return list(chain.from_iterable(self._result(future, state.clock, deadline) for future in futures))
             finally:
                 for future in futures:
                     future.cancel()  # those that have not begun
 
-    def _result(self, future: "Future[Any]", clock: int) -> Any:
+    def _result(self, future: "Future[Any]", clock: int, deadline: float | None) -> Any:
         try:
-            return future.result(self.timeout)
+            return future.result(None if deadline is None else max(0.0, deadline - monotonic()))
         except TimeoutError as error:
             if future.done():
                 raise
