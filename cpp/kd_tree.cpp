@@ -26,7 +26,10 @@ constexpr std::int32_t leaves_per_group = 8;  // largest number of leaves that a
 constexpr std::size_t group_fill = 58;        // mean number of points per leaf above which a group gets another leaf
 constexpr std::size_t axis_sample = 32;       // approximate number of points that determine the axis of a split
 constexpr double unbalanced_share = 0.7;      // largest share of the leaves of a node on one side
-constexpr std::size_t max_leaves = std::size_t{1} << 25;  // slots, 64 per leaf, are 32-bit integers
+constexpr std::size_t max_leaves = std::size_t{1} << 25;
+
+// Slots and positions are 32-bit integers. There are at most as many positions as slots.
+static_assert(max_leaves * KdTree::leaf_size <= std::size_t{1} << 31);
 
 std::size_t checked_dimension(std::size_t dimension) {
   if (dimension == 0) {

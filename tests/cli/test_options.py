@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
             "--set must be NAME=VALUE with one of the names max_centers, n_jobs, neighbors, past, random_state",
         ),
         (["--set", "config=1"], 2, "--set must be NAME=VALUE"),
-        (["--set", "max_centers=few"], 2, "max_centers must be an integer from 16 to 1099511627776, got 'few'"),
+        (["--set", "max_centers=few"], 2, "max_centers must be an integer from 16 to 2147483647, got 'few'"),
         (["--learner", "packing", "--set", "keep_founding_label=no"], 2, "--set keep_founding_label must be true or"),
         (["--kind", "km"], 2, "--kind must be COLUMN=KIND, got 'km'"),
         (["--kind", "km=length"], 2, "the kind of column 'km' must be one of number, boolean, time, category"),

@@ -53,7 +53,8 @@ def test_attributes_of_the_papers_learners() -> None:
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (MetricRegressor(max_centers=3), "max_centers must be an integer from 16 to 1099511627776, got 3"),
+        (MetricRegressor(max_centers=3), "max_centers must be an integer from 16 to 2147483647, got 3"),
+        (MetricRegressor(2**31), "max_centers must be an integer from 16 to 2147483647, got 2147483648"),
         (MetricRegressor(neighbors=1), "neighbors must be an integer from 2 to 512, got 1"),
         (MetricRegressor(views=0), "views must be an integer from 1 to 2, got 0"),
         (MetricRegressor(n_jobs=0), "n_jobs must be >= 1"),

@@ -4,7 +4,7 @@ import os
 import pickle
 import signal
 import tempfile
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from copy import deepcopy
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,6 +22,7 @@ from ellipack.errors import InputError, ModelFileError, ShapeError
 from ellipack.learners.intervals import COVERAGES
 from ellipack.learners.keyed import partitions, store
 from ellipack.learners.keyed.nameless_file import NamelessFile
+from ellipack.learners.keyed.partitions import Partition
 from ellipack.row_keys import hash_row
 from ellipack.validation import Floats
 from tests.reference.keyed import ReferenceKeyed
@@ -409,6 +410,31 @@ class TestPartitions:
         assert state_bits(parts) == state_bits(whole)
         parts.predict(wide[:1], keys=keys[:1])  # makes room
         assert parts.n_keys_ - parts.n_keys_on_disk_ <= 2
+
+    @pytest.mark.parametrize("count", [3, 50, 10**30])
+    def test_each_task_has_a_key(self, count: int) -> None:
+        X, y, keys = panel(40, 5)
+        learner, tasks = keyed(), list[Partition]()
+
+        class RecordingExecutor(ThreadPoolExecutor):
+            def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+                tasks.append(args[0])
+                return super().submit(fn, *args, **kwargs)
+
+        with RecordingExecutor(1) as executor:
+            found = learner.progressive_on(executor, X, y, keys=keys, partitions=count)
+        assert found.tolist() == keyed().progressive(X, y, keys=keys).tolist()
+        assert all(len(each.names) > 0 for each in tasks)
+        assert len(tasks) <= min(count, 5)
+
+    @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.integers(1, 2**64 - 1))
+    def test_partitions_hold_all_rows_of_their_keys_in_order(self, values: list[int], count: int) -> None:
+        keys = np.array(values)
+        places = partitions.partition_places(keys, count)
+        assert sorted(np.concatenate(places).tolist()) == list(range(len(keys)))
+        assert all(len(each) > 0 and (np.diff(each) > 0).all() for each in places)
+        assert sum(len(np.unique(keys[each])) for each in places) == len(np.unique(keys))
+        assert len(places) <= count
 
     def test_processes(self) -> None:
         X, y, keys = panel(40, 3)

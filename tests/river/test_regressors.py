@@ -328,7 +328,7 @@ def test_threads_may_predict_at_the_same_time(make: Callable[[], RiverRegressor[
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MetricRegressor(max_centers=3), "max_centers must be an integer from 16 to 1099511627776, got 3"),
+        (MetricRegressor(max_centers=3), "max_centers must be an integer from 16 to 2147483647, got 3"),
         (PhasedRegressor(alpha=-1.0), "alpha must be > 0, got -1"),
         (PhasedRegressor(gop=GradientOuterProduct(anchors=0)), "anchors must be an integer >= 1"),
     ],

@@ -30,7 +30,7 @@ from ellipack.learners.keyed.partitions import (
     Partition,
     keep_learned,
     learn_partition,
-    partition_places,
+    partition_numbers,
     select_partition,
 )
 from ellipack.learners.metric import learner as metric_learner
@@ -148,10 +148,12 @@ def select_part(
 ) -> Partition:
     """Return the rows of a part, by its number and the number of parts."""
     (rows, keys), (number, count) = keyed, part
-    return select_partition(rows.X, rows.y, keys, learned[1], partition_places(keys.hashes, count)[number])
+    places = np.flatnonzero(partition_numbers(keys.hashes, count) == number)
+    return select_partition(rows.X, rows.y, keys, learned[1], places)
 
 
 def keys_of(keyed: tuple[Rows, RowKeys], part: tuple[int, int]) -> tuple[list[int], Ints]:
     """Return the keys and the numbers of the rows of a part."""
-    places = partition_places(keyed[1].hashes, part[1])[part[0]]
+    number, count = part
+    places = np.flatnonzero(partition_numbers(keyed[1].hashes, count) == number)
     return np.unique(keyed[1].hashes[places]).tolist(), places

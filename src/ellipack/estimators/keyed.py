@@ -243,7 +243,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         keys : array-like of shape (n_samples,), optional
             Key of each row, instead of the columns `by` of `X`.
         partitions : int, default 8
-            Number of tasks, among which keys are divided.
+            Largest number of tasks, among which keys are divided. Each task has at least one key.
 
         Returns
         -------

@@ -1,3 +1,4 @@
+from concurrent.futures import Executor, Future
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from ellipack.learners.intervals import RowPredictions, empty_predictions
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.predictions import predict
+from ellipack.learners.metric.sharded_learning import Workers, learn_in_shards
+from ellipack.learners.metric.sharding import Sharding
 from ellipack.learners.metric.state import MetricState
 from ellipack.validation import Floats
 from tests.learners.metric.learners import bits, new_state
@@ -165,6 +168,28 @@ def test_rows_without_a_feature_that_another_thread_has_just_added_are_refused(l
     with pytest.raises(ShapeError, match="X must have 4 columns, got 3"):
         learn(state, X[50:].copy(), LabelsThatAddAFeature(y[50:], state))
     assert bits(state) == bits(reference)
+
+
+class NoWorker(Executor):
+    """Must get no tasks."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        raise AssertionError(f"{fn} must not be called")
+
+
+def test_shards_without_a_feature_that_another_thread_has_just_added_are_refused() -> None:
+    X, y = stream(np.random.default_rng(0), 700)
+    state = new_state(3)
+    learner.learn(state, X[:600], y[:600])
+    workers = Workers(NoWorker(), Sharding(shards=2, exchange=0.25, min_rows=10))
+    with pytest.raises(ShapeError, match="X must have 4 columns, got 3"):
+        learn_in_shards(
+            state,
+            X[600:].copy(),
+            LabelsThatAddAFeature(y[600:], state),
+            empty_predictions(100, with_intervals=False),
+            workers,
+        )
 
 
 def test_one_row_without_a_new_feature_is_refused() -> None:

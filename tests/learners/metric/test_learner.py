@@ -320,3 +320,18 @@ def test_invalid_input_changes_nothing(X: Floats, y: Floats, error: type[Excepti
 def test_config_checks_its_values(parameters: dict[str, float], message: str) -> None:
     with pytest.raises(DomainError, match=message):
         MetricConfig(**parameters)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_rounds_beyond_the_end_of_the_phase_are_refused(rows: int) -> None:
+    X, y = smooth_stream(30 + rows)
+    state = new_state(3)
+    learner.learn(state, X[:30], y[:30])
+    state.phase = replace(state.phase, end=30)
+    before = bits(state)
+    message = "the phase must end with round 30, got round 31"
+    with pytest.raises(RuntimeError, match=message):
+        learner.learn(state, X[30:], y[30:])
+    with pytest.raises(RuntimeError, match=message):
+        learner.learn_one(state, learner.Round(X[30].tolist(), float(y[30])))
+    assert bits(state) == before

@@ -162,6 +162,7 @@ def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float, p
         ("neighbors", 1, "neighbors must be"),
         ("neighbors", 10**6, "neighbors must be"),
         ("max_centers", 10, "max_centers must be"),
+        ("max_centers", 2**31, "max_centers must be"),
         ("phase_end", 30, "phase_end must be"),
         ("phase_end", 10**6, "phase_end must be"),
         ("random_state", -1, "random_state must be"),

@@ -5,6 +5,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -400,6 +401,31 @@ def test_worker_that_hangs_is_reported_and_completed_steps_are_kept() -> None:
     assert 512 < model.state_.clock < 1200
 
 
+def test_timeout_is_that_of_a_step_not_of_each_of_its_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class LateFuture(Future[Any]):
+        def result(self, timeout: float | None = None) -> Any:
+            waits.append(timeout)
+            now[0] += 4.0
+            return super().result(0)
+
+    class LateExecutor(InlineExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
+            future = LateFuture()
+            future.set_result(fn(*args, **kwargs))
+            return future
+
+    now, waits = [100.0], list[float | None]()
+    monkeypatch.setattr("ellipack.learners.metric.sharded_learning.monotonic", lambda: now[0])
+    state, rows = after_600_rows(PASTS[0]), stream(660, PASTS[0])
+    step = rows.part(slice(600, None))
+    for timeout, expected in ((10.0, [10.0, 6.0, 2.0]), (5.0, [5.0, 1.0, 0.0]), (None, [None] * 3)):
+        waits.clear()
+        Workers(LateExecutor(), timeout=timeout).learn_shards(
+            state, list(cut_step(state, step, [20, 20, 20])), with_intervals=False
+        )
+        assert waits == expected
+
+
 def _end_process(*_: Any, **__: Any) -> None:
     import os  # noqa: PLC0415
 
@@ -411,6 +437,39 @@ def test_process_that_ends_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ellipack.learners.metric.sharded_learning._learn_group", _end_process)
     with ProcessPoolExecutor(1) as executor, pytest.raises(WorkerError, match="has learned 512 rows"):
         MetricRegressor(n_jobs=1).progressive(X, y, workers=Workers(executor, QUICK_SHARDING))
+
+
+class SlowSharding(Sharding):
+    """Starts another thread, and gives it time to learn, before the last step of a phase with several shards."""
+
+    other: Thread
+
+    def next_step(self, clock: int, phase_end: int, rows: int) -> list[int]:
+        sizes = super().next_step(clock, phase_end, rows)
+        if len(sizes) > 1 and clock + sum(sizes) == phase_end and self.other.ident is None:
+            self.other.start()
+            self.other.join(0.2)
+        return sizes
+
+
+def test_steps_end_with_the_phase_though_another_thread_learns() -> None:
+    X, y = smooth_stream(1220)
+    model, sharding = MetricRegressor(n_jobs=1).fit(X[:600], y[:600]), SlowSharding(3, 0.25, 20)
+    other = Thread(target=lambda: model.partial_fit(X[1200:], y[1200:]))
+    object.__setattr__(sharding, "other", other)
+    model.partial_fit(X[600:1200], y[600:1200], workers=Workers(InlineExecutor(), sharding))
+    other.join()
+    assert model.state_.clock == 1220 < model.state_.phase.end
+    assert bits(serialization.from_archive(serialization.to_archive(model.state_), 3)) == bits(model.state_)
+
+
+def test_rows_beyond_the_end_of_the_phase_are_not_merged() -> None:
+    state, rows = after_600_rows(PASTS[0]), stream(800, PASTS[0])
+    end = state.phase.end
+    assert end < 750
+    learned = learned_from(state, rows.part(slice(600, end + 1)), [end + 1 - 600])
+    with pytest.raises(RuntimeError, match=f"the phase must end with round {end}, got round {end + 1}"):
+        merge(state, learned)
 
 
 def test_bad_rows_change_nothing() -> None:

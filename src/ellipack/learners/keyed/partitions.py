@@ -15,7 +15,7 @@ from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ellipack.learners.intervals import Predictions, empty_predictions
 from ellipack.learners.keyed.key_learner import KeyLearner, KeySettings
@@ -43,7 +43,7 @@ class Partitioning(NamedTuple):
     executor : Executor
         Executor of tasks, such as a process pool or that of a Dask client.
     partitions : int
-        Number of tasks.
+        Largest number of tasks. Each task has at least one key.
     """
 
     executor: Executor
@@ -116,10 +116,16 @@ class LearnedPartition(NamedTuple):
     predictions: Predictions
 
 
+def partition_numbers(keys: Ints, count: int) -> NDArray[np.uint64]:
+    """Return the number of the partition of each row."""
+    return keys.view(np.uint64) % np.uint64(count)
+
+
 def partition_places(keys: Ints, count: int) -> list[Ints]:
-    """Return the numbers of the rows of each partition. Some may have none."""
-    numbers = keys.view(np.uint64) % np.uint64(count)
-    return [np.flatnonzero(numbers == number) for number in range(count)]
+    """Return the numbers of the rows of each partition that has any, in their order."""
+    numbers = partition_numbers(keys, count)
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
 
 
 def select_partition(rows: Floats, labels: Floats, keys: RowKeys, pooled: BothPredictions, places: Ints) -> Partition:
@@ -171,7 +177,7 @@ def learn_partitioned(
     keys : RowKeys
         Key of each row.
     where : Partitioning
-        Executor, and number of partitions.
+        Executor, and largest number of partitions.
     options : CallOptions
         Threads of the learner of all keys.
 
@@ -189,7 +195,7 @@ def learn_partitioned(
         state.complete_batch()
         after = deepcopy(state.pooled)
         pooled = learner.learn_both(after, table, labels, options.n_jobs, keys.hashes)
-        places = partition_places(keys.hashes, count)
+        places = partition_places(keys.hashes, min(count, len(table)))
         parts = [select_partition(table, labels, keys, pooled, each) for each in places]
         known = [KeyLearners.of(state, part.names) for part in parts]
         results = list(where.executor.map(learn_partition, parts, known))

@@ -53,7 +53,8 @@ MAX_SEED: Final = 2**62
 _PAST_PRIOR = np.array([0.8, 0.2])  # initial weights without and with the past, whose learner is worse at first
 _MAX_FIT_DIMENSION = 40  # of local linear fits
 _MAX_NEIGHBORS = 512  # the cost of kriging is cubic in the number of neighbors
-_MAX_CENTERS = 2**40
+_MAX_CENTERS = 2**31 - 1  # positions in a kd-tree are 32-bit integers
+_MAX_KEYS = 2**40
 _DEFAULT_CENTERS, _DEFAULT_ENTRIES = 100_000, 6_000_000  # entries of rows, which take 48 MB
 _MIN_PACKING_CENTERS = 64
 _PACKING_DIVISOR = 4  # Algorithm 1 has at most max_centers // 4 centers
@@ -89,7 +90,7 @@ class LearnerSize(NamedTuple):
             check_integer(self.neighbors, "neighbors", 2, _MAX_NEIGHBORS),
             check_integer(self.max_centers, "max_centers", 16, _MAX_CENTERS),
             check_integer(self.past_labels, "past", 0, MAX_PAST_LABELS),
-            check_integer(self.max_keys, "max_keys", 0, _MAX_CENTERS),
+            check_integer(self.max_keys, "max_keys", 0, _MAX_KEYS),
         )
 
 

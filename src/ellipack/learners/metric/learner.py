@@ -70,7 +70,9 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
     """
     rows = check_all(state.core, X, y, keys)
     predictions = empty_predictions(len(rows.y), with_intervals=False)
-    run_rounds(state, rows, predictions, check_n_jobs(n_jobs))
+    threads = check_n_jobs(n_jobs)
+    with state.learn_lock.turn:
+        run_rounds(state, rows, predictions, threads)
     return predictions.values
 
 
@@ -100,7 +102,9 @@ def learn_both(
     """Do the same as `learn`, and return predictions with their intervals, also those from the features alone."""
     rows = check_all(state.core, X, y, keys)
     both = BothPredictions(*(empty_predictions(len(rows.y), with_intervals=True) for _ in range(2)))
-    run_rounds(state, rows, both.next, check_n_jobs(n_jobs), both.plain)
+    threads = check_n_jobs(n_jobs)
+    with state.learn_lock.turn:
+        run_rounds(state, rows, both.next, threads, both.plain)
     return both
 
 
@@ -136,14 +140,15 @@ def learn_into(
         Arrays for the predictions from the features alone. By default, they are not wanted.
     """
     rows = check_all(state.core, X, y, keys)
-    every = slice(0, len(rows.y))
-    run_rounds(state, rows, predictions.part(every), check_n_jobs(n_jobs), plain and plain.part(every))
+    every, threads = slice(0, len(rows.y)), check_n_jobs(n_jobs)
+    with state.learn_lock.turn:
+        run_rounds(state, rows, predictions.part(every), threads, plain and plain.part(every))
 
 
 def run_rounds(
     state: MetricState, rows: Rows, predictions: Predictions, n_jobs: int, plain: Predictions | None = None
 ) -> None:
-    """Learn rows by short calls of the core, and write their predictions into arrays.
+    """Learn rows by short calls of the core, and write their predictions into arrays. The caller holds the lock.
 
     A call stops before the last round of a phase, and before a round that fills the memory.
 
@@ -163,20 +168,19 @@ def run_rounds(
     (X, y, keys), (values, bounds), (plain_values, plain_bounds) = rows, predictions, plain or (None, None)
     count, done = len(y), 0
     most = 1 if count == 1 else rounds_per_call(state.core)
-    with state.learn_lock.turn:
-        _check_width(state, X.shape[1])
-        while done < count:
-            phase, size = state.phase, min(count - done, most)
-            # Without * in the call, no object is made for the method, where nanobind crashes if there is no memory.
-            learned = phase.core.learn(X, keys, y, values, bounds, plain_values, plain_bounds, done, size, phase.end)
-            done += learned
-            if learned < size:
-                last = slice(done, done + 1)
-                _run_boundary_row(state, rows.part(last), predictions.part(last), n_jobs, plain and plain.part(last))
-                done += 1
+    check_width(state, X.shape[1])
+    while done < count:
+        phase, size = state.phase, min(count - done, most)
+        # Without * in the call, no object is made for the method, where nanobind crashes if there is no memory.
+        learned = phase.core.learn(X, keys, y, values, bounds, plain_values, plain_bounds, done, size, phase.end)
+        done += learned
+        if learned < size:
+            last = slice(done, done + 1)
+            _run_boundary_row(state, rows.part(last), predictions.part(last), n_jobs, plain and plain.part(last))
+            done += 1
 
 
-def _check_width(state: MetricState, width: int) -> None:
+def check_width(state: MetricState, width: int) -> None:
     """Raise unless rows still have all features: another thread may have added some after the rows were checked."""
     if width != state.core.dimension:
         raise ShapeError(f"X must have {state.core.dimension} columns, got {width}")
@@ -220,12 +224,12 @@ class Round(NamedTuple):
 def learn_one(state: MetricState, round_: Round) -> None:
     """Learn one row and its label, without checks of the row's values."""
     with state.learn_lock.turn:
-        _check_width(state, len(round_.row))
+        check_width(state, len(round_.row))
         _learn_one(state, round_)
 
 
 def _learn_one(state: MetricState, round_: Round) -> None:
-    if state.clock + 1 == state.phase.end or not state.core.learn_one(*round_):
+    if state.clock + 1 >= state.phase.end or not state.core.learn_one(*round_):
         _run_boundary_round(state, round_)
 
 
@@ -257,7 +261,7 @@ def learn_late(
     width = n_past_features(state.core) if np.size(predictions.past) else 0
     known, bounds = checked_past(predictions.past, len(rows), width), check_bounds(predictions.bounds, len(rows))
     with state.learn_lock.turn:
-        _check_width(state, rows.shape[1])
+        check_width(state, rows.shape[1])
         for round_ in zip(rows.tolist(), labels.tolist(), keys, known.tolist(), bounds.tolist(), strict=True):
             _learn_one(state, Round(*round_))
 
@@ -271,13 +275,14 @@ def _run_boundary_round(
     """
     phase, core, settings = state.phase, state.core, state.core.settings
     clock = core.clock + 1
-    if clock == phase.end and clock < settings.past_max_centers and refits_after(core):
+    is_last = phase.ends_with(clock)
+    if is_last and clock < settings.past_max_centers and refits_after(core):
         parts, prediction, bounds = core.round_before_refit(*round_)
     else:
         parts, prediction, bounds = core.round_on_copy(*round_)
         parts = _evict(parts, settings)
     predictions.values[:], predictions.bounds[:] = prediction, bounds
-    if parts.plain.clock == phase.end:
+    if is_last:
         state.phase = next_phase(phase, parts, state.config, state.random_state, n_jobs)
     else:
         state.phase = replace(phase, core=MetricCore(settings, parts))

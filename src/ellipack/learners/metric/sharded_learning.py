@@ -5,13 +5,14 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
+from time import monotonic
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError, WorkerError
 from ellipack.learners.intervals import Predictions
-from ellipack.learners.metric.learner import learn_into
+from ellipack.learners.metric.learner import check_width, run_rounds
 from ellipack.learners.metric.row_checks import NO_KEYS, Rows, check_all
 from ellipack.learners.metric.shard_start import MAX_RECENT_ROWS, WARM_UP_ROWS
 from ellipack.learners.metric.sharding import Sharding, split
@@ -91,15 +92,16 @@ class Workers:
                 self.executor.submit(_learn_group, shared, self.send(shards[group]), with_intervals=with_intervals)
                 for group in groups
             ]
+            deadline = None if self.timeout is None else monotonic() + self.timeout
             try:
-                return list(chain.from_iterable(self._result(future, state.clock) for future in futures))
+                return list(chain.from_iterable(self._result(future, state.clock, deadline) for future in futures))
             finally:
                 for future in futures:
                     future.cancel()  # those that have not begun
 
-    def _result(self, future: "Future[Any]", clock: int) -> Any:
+    def _result(self, future: "Future[Any]", clock: int, deadline: float | None) -> Any:
         try:
-            return future.result(self.timeout)
+            return future.result(None if deadline is None else max(0.0, deadline - monotonic()))
         except TimeoutError as error:
             if future.done():
                 raise
@@ -179,19 +181,22 @@ def learn_in_shards(
     ------
     InputError
         If `X` or `y` is not valid. The state is unchanged.
+    ShapeError
+        If another thread has added features. Completed steps are kept.
     WorkerError
         If a worker ends, or takes too long.
     """
     rows = check_all(state.core, X, y, keys)
     threads, done = thread_count(n_jobs), 0
     while done < len(rows.y):
-        sizes = workers.sharding.next_step(state.clock, state.phase.end, len(rows.y) - done)
-        part = slice(done, done + sum(sizes))
-        step, out = rows.part(part), predictions.part(part)
-        if len(sizes) == 1:
-            learn_into(state, step.X, step.y, out, threads, step.keys)
-        else:
-            with state.learn_lock.turn:
+        with state.learn_lock.turn:
+            check_width(state, rows.X.shape[1])
+            sizes = workers.sharding.next_step(state.clock, state.phase.end, len(rows.y) - done)
+            part = slice(done, done + sum(sizes))
+            step, out = rows.part(part), predictions.part(part)
+            if len(sizes) == 1:
+                run_rounds(state, step, out, threads)
+            else:
                 _run_step(state, list(cut_step(state, step, sizes)), workers, threads, out)
         done = part.stop
 

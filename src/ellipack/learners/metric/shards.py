@@ -137,12 +137,17 @@ def merge(state: MetricState, learned: Sequence[Learned], n_jobs: int | None = 1
     Returns
     -------
     merged : MetricState
+
+    Raises
+    ------
+    RuntimeError
+        If the rows go beyond the end of the phase.
     """
     phase, base, settings = state.phase, state.core.parts(), state.core.settings
     with single_threaded_blas():
         whole = merge_learned(base, learned)
         parts = apply_learned(base, whole, settings, thread_count(n_jobs))
-    if parts.plain.clock == phase.end:
+    if phase.ends_with(parts.plain.clock):
         after = next_phase(phase, parts, state.config, state.random_state, thread_count(n_jobs))
     else:
         after = replace(phase, core=MetricCore(settings, parts))

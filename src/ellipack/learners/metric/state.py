@@ -102,6 +102,12 @@ class PhaseState:
     summaries: tuple[PhaseSummary, ...]
     layout: GroupLayout
 
+    def ends_with(self, clock: int) -> bool:
+        """Return whether a round is the last one of the phase; raise `RuntimeError` if it is beyond the end."""
+        if clock > self.end:
+            raise RuntimeError(f"the phase must end with round {self.end}, got round {clock}")
+        return clock == self.end
+
 
 class MetricState:
     """State of the learner.
