@@ -89,16 +89,16 @@ def test_a_copy_is_made_between_two_rounds_though_a_thread_learns(
     before, after = states_around_the_late_label(model, tmp_path)
     learner = Thread(target=model.learn_one, args=LATE)
 
-    def learn_meanwhile(read: Callable[[PendingPredictions], Any], pending: PendingPredictions) -> Any:
+    def learn_meanwhile(read: Callable[..., Any], pending: PendingPredictions, *arguments: int) -> Any:
         if pending is model._pending and learner.ident is None:  # the learner was copied before
             learner.start()
             learner.join(0.05)  # it may wait until the copy is made
-        return read(pending)
+        return read(pending, *arguments)
 
     with monkeypatch.context() as patch:
         for name in ("__getstate__", "to_archive"):
             read = getattr(PendingPredictions, name)
-            patch.setattr(PendingPredictions, name, lambda pending, read=read: learn_meanwhile(read, pending))
+            patch.setattr(PendingPredictions, name, lambda *given, read=read: learn_meanwhile(read, *given))
         other = copied(model, tmp_path)
         learner.join()
     assert saved(other, tmp_path) in (before, after)
