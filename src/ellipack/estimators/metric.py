@@ -172,7 +172,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self : object
             Fitted estimator.
         """
-        self._fitted, _ = self._learn_from_scratch(X, check_targets(y), keys=self._row_keys(X, keys), workers=workers)
+        labels, row_keys = check_targets(y), self._row_keys(X, keys)
+        with self._turn:
+            self._fitted, _ = self._learn_from_scratch(X, labels, keys=row_keys, workers=workers)
         return self
 
     def partial_fit(self, X: Any, y: Any, *, keys: Any = None, workers: Workers | None = None) -> Self:
@@ -195,9 +197,11 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             Fitted estimator.
         """
         labels, row_keys = check_targets(y), self._row_keys(X, keys)
-        fitted, rows = self._start(X)
-        self._run_rounds(fitted[0], rows, labels, row_keys, workers)
-        return self if self._keep(fitted) else self.partial_fit(X, y, keys=keys, workers=workers)
+        with self._turn:
+            fitted, rows = self._start(X)
+            self._run_rounds(fitted[0], rows, labels, row_keys, workers)
+            self._fitted = fitted
+        return self
 
     @overload
     def progressive(self, X: Any, y: Any, *, keys: Any = None, workers: Workers | None = None) -> Floats: ...
@@ -265,16 +269,15 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             Workers that learn the rows together; see `fit`.
         """
         labels, row_keys = check_targets(y), self._row_keys(X, keys)
-        if "_fitted" not in self.__dict__:
-            self._learn_copy(X, labels, predictions, keys=row_keys, workers=workers)
-            return
-        state = self.state_
-        self._check_by(state)
-        rows = self._checked_features(X)
-        if workers is not None:
-            learn_in_shards(state, rows, labels, predictions, workers, self.n_jobs, row_keys)
-        else:
-            learner.learn_into(state, rows, labels, predictions, self.n_jobs, row_keys)
+        with self._turn:
+            fitted, rows = self._start(X)
+            state, _ = fitted
+            self._check_by(state)
+            if workers is not None:
+                learn_in_shards(state, rows, labels, predictions, workers, self.n_jobs, row_keys)
+            else:
+                learner.learn_into(state, rows, labels, predictions, self.n_jobs, row_keys)
+            self._fitted = fitted
 
     @overload
     def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats: ...
@@ -380,9 +383,11 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self : object
             Fitted estimator.
         """
-        rows, fitted, row_keys = self._rows_and_state(X, keys)
-        learner.learn_late(fitted[0], rows, check_targets(y), predictions, row_keys)
-        self._fitted = fitted
+        labels = check_targets(y)
+        with self._turn:
+            rows, fitted, row_keys = self._rows_and_state(X, keys)
+            learner.learn_late(fitted[0], rows, labels, predictions, row_keys)
+            self._fitted = fitted
         return self
 
     def _rows_and_state(self, X: Any, keys: Any) -> tuple[Floats, tuple[MetricState, Any], list[int]]:
