@@ -320,6 +320,20 @@ def test_late_rows_with_an_invalid_past_are_refused(make: Callable[[], MetricReg
             learner.learn_late(X[:2], y[:2], made._replace(past=np.full_like(made.past, value)))
 
 
+@pytest.mark.parametrize("is_fitted", [False, True])
+@pytest.mark.parametrize("count", [0, 3, 9])
+def test_late_rows_with_a_wrong_number_of_keys_are_refused(count: int, is_fitted: bool) -> None:
+    X, y, keys = levels(30)
+    learner = new(by=1).fit(X, y) if is_fitted else new(by=1)
+    rounds, made = learner.n_rounds, learner.predict_each(X[:5], keys=keys[:5])
+    message = rf"keys must have one entry per row, 5, got shape \({count},\)"
+    with pytest.raises(ShapeError, match=message):
+        learner.predict_each(X[:5], keys=keys[:count])
+    with pytest.raises(ShapeError, match=message):
+        learner.learn_late(X[:5], y[:5], made, keys=keys[:count])
+    assert learner.n_rounds == rounds
+
+
 def test_by_and_past_may_not_change_after_fit() -> None:
     X, y, _ = levels(60)
     for before, after in ((None, 1), (1, None)):

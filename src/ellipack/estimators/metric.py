@@ -32,6 +32,7 @@ from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.metric.predictions import (
     NextRowPredictor,
     predict,
+    predict_each,
     predict_next,
     predict_next_with_intervals,
     predict_with_intervals,
@@ -355,11 +356,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         True
         """
         rows, (state, _), row_keys = self._rows_and_state(X, keys)
-        found = [
-            state.core.predict_next_interval_one(row, key) for row, key in zip(rows.tolist(), row_keys, strict=True)
-        ]
-        values, past, bounds = zip(*found, strict=True)
-        return RowPredictions(np.array(values), np.array(bounds), np.array(past).reshape(len(rows), -1))
+        return predict_each(state, rows, row_keys)
 
     def learn_late(self, X: Any, y: Any, predictions: RowPredictions, *, keys: Any = None) -> Self:
         """Learn rows whose labels come after other rows, with the past that was known when they were predicted.
@@ -390,13 +387,13 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             self._fitted = fitted
         return self
 
-    def _rows_and_state(self, X: Any, keys: Any) -> tuple[Floats, tuple[MetricState, Any], list[int]]:
+    def _rows_and_state(self, X: Any, keys: Any) -> tuple[Floats, tuple[MetricState, Any], Ints]:
         """Return checked rows, the state (an initial one before the first row) with its names, and the keys."""
         is_fitted = self.__sklearn_is_fitted__()
         rows = check_rows(self._checked_features(X) if is_fitted else X)
         fitted = self._fitted if is_fitted else (self._initial_state(rows.shape[1]), feature_names(X))
         self._check_by(fitted[0])
-        return rows, fitted, self._row_keys(X, keys).tolist() or [0] * len(rows)
+        return rows, fitted, self._row_keys(X, keys)
 
     def follow(self) -> Follower:
         """Return a predictor of the rows that follow, for many calls: each continues after the last one.
