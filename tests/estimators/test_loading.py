@@ -181,3 +181,11 @@ def _changed_facts(facts: dict[str, object]) -> list[dict[str, object]]:
         every += [{**facts, name: other} for other in REPLACEMENTS]
         every.append({key: each for key, each in facts.items() if key != name})
     return every
+
+
+@learners
+def test_the_archive_of_an_unfitted_learner_removes_the_fitted_state(make: Factory) -> None:
+    X, y = stream(20)
+    again = make().fit(X, y).restore_state(make().to_archive())
+    assert not again.__sklearn_is_fitted__()
+    assert bits(again.fit(X, y)) == bits(make().fit(X, y))

@@ -224,7 +224,7 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         Returns
         -------
         self : object
-            This estimator, fitted if the archived one was.
+            This estimator, fitted if the archived one was, and otherwise not fitted.
 
         Raises
         ------
@@ -233,6 +233,8 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         """
         d = archive.integer("features", 0)
         if d == 0:
+            with self._turn:
+                self.__dict__.pop("_fitted", None)
             return self
         names = archive.strings("feature_names")
         if names and len(names) != d:
