@@ -21,7 +21,14 @@ from ellipack.learners.intervals import (
 )
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.effects import Effect, EffectGrid, partial_dependence, quantile_grid, recent_rows
+from ellipack.learners.metric.effects import (
+    Effect,
+    EffectGrid,
+    checked_grid,
+    partial_dependence,
+    quantile_grid,
+    recent_rows,
+)
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features, set_columns
 from ellipack.learners.metric.history import MetricHistory, normalized_weights, summarize_phases
@@ -565,7 +572,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
                 )
             feature = names.index(feature)
         place, rows = check_integer(feature, "feature", 0, state.core.dimension - 1), recent_rows(state)
-        grid = quantile_grid(rows[:, place]) if values is None else check_rows(np.atleast_2d(np.asarray(values)))[0]
+        grid = quantile_grid(rows[:, place]) if values is None else checked_grid(values)
         return partial_dependence(state, EffectGrid("", [place], grid[:, None], grid), rows)
 
     def set_columns(self, columns: Sequence[str]) -> Self:
