@@ -296,10 +296,11 @@ def test_a_follower_may_be_shared_by_threads() -> None:
         follower.predict_next(X[:1])
 
 
+@pytest.mark.parametrize("past", [True, False])
 @pytest.mark.parametrize("rows", [7, 9, 11])
-def test_a_follower_ends_when_the_learner_learns_on_also_at_the_end_of_a_phase(rows: int) -> None:
+def test_a_follower_ends_when_the_learner_learns_on_also_at_the_end_of_a_phase(rows: int, past: bool) -> None:
     X, y, _ = levels(20)
-    learner = new().fit(X[:rows], y[:rows])
+    learner = new(past=past).fit(X[:rows], y[:rows])
     assert (learner.state_.phase.end == rows + 1) == (rows != 9)
     follower = learner.follow()
     learner.partial_fit(X[rows : rows + 1], y[rows : rows + 1])

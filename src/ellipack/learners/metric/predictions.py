@@ -112,7 +112,9 @@ class NextRowPredictor:
         rows = _checked_next_rows(core, X, keys, labels)
         predictions = empty_predictions(len(rows.table), with_intervals)
         if not core.has_past:
+            self._check_clock()
             _fill_predictions(core, rows.table, predictions)
+            self._check_clock()
             return predictions
         with self._lock.turn:
             self._check_clock()
