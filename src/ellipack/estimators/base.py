@@ -45,6 +45,7 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
     """
 
     _fitted: tuple[State, NDArray[np.object_] | None]
+    _columns: tuple[str, ...] = ()  # name of the column of each feature, if `set_columns` was called
 
     @property
     def state_(self) -> State:
@@ -201,8 +202,8 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         ModelFileError
             If a parameter is an object of a class outside this package.
         """
+        facts: dict[str, Any] = {"features": 0, "feature_names": [], "columns": list(self._columns)}
         if "_fitted" not in self.__dict__:
-            facts: dict[str, Any] = {"features": 0, "feature_names": []}
             return Archive(facts).with_parts(parameters=object_to_archive(self))
         self._check_parameters()  # a file with invalid ones could not be loaded
         state, names = self._fitted
@@ -210,7 +211,8 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         while width != self._dimension(state):  # another thread may add features
             width = self._dimension(state)
             saved = self._to_archive(state)
-        facts = {"features": width, "feature_names": [] if names is None or len(names) != width else names.tolist()}
+        facts["features"] = width
+        facts["feature_names"] = [] if names is None or len(names) != width else names.tolist()
         return Archive(facts).with_parts(parameters=object_to_archive(self), state=saved)
 
     def restore_state(self, archive: Archive) -> Self:
@@ -231,11 +233,19 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         ModelFileError
             If the archive is incomplete or inconsistent.
         """
-        d = archive.integer("features", 0)
-        if d == 0:
-            with self._turn:
+        d, columns = archive.integer("features", 0), tuple(archive.strings("columns"))
+        fitted = self._fitted_from_archive(archive, d) if d else None
+        with self._turn:
+            if columns != self._columns:
+                self._columns = columns
+            if fitted is None:
                 self.__dict__.pop("_fitted", None)
-            return self
+            else:
+                self._fitted = fitted
+        return self
+
+    def _fitted_from_archive(self, archive: Archive, d: int) -> tuple[State, NDArray[np.object_] | None]:
+        """Return the state for d features, with their names, from the archive of an estimator."""
         names = archive.strings("feature_names")
         if names and len(names) != d:
             raise ModelFileError(f"feature_names must be {d} strings or none, got {len(names)}")
@@ -244,9 +254,7 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
             state = self._from_archive(archive.part("state"), d)
         except InputError as error:
             raise ModelFileError(f"parameters: {error}") from error
-        with self._turn:
-            self._fitted = state, np.array(names, dtype=object) if names else None
-        return self
+        return state, np.array(names, dtype=object) if names else None
 
 
 class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ignore[misc]  # untyped base

@@ -443,8 +443,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         state, names = self._fitted
         pooled = self.new_pooled()
         pooled._fitted = state.pooled, names
-        if "_columns" in self.__dict__:
-            pooled._columns = self._columns
+        pooled._columns = self._columns
         return pooled
 
     def set_columns(self, columns: Sequence[str]) -> Self:
@@ -452,8 +451,9 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
 
         See `MetricRegressor.set_columns`.
         """
-        named = (self.pooled_ if self.__sklearn_is_fitted__() else self.new_pooled()).set_columns(columns)
-        self._columns = named._columns
+        with self._turn:
+            named = (self.pooled_ if self.__sklearn_is_fitted__() else self.new_pooled()).set_columns(columns)
+            self._columns = named._columns
         return self
 
     def use_temporary_folder(self, folder: str | None) -> Self:
@@ -534,8 +534,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         own = self._key_learner()
         settings = KeySettings(own._size(d).checked(), int(own.random_state), own.config or MetricConfig())
         pooled = self.new_pooled()
-        if "_columns" in self.__dict__:
-            pooled._columns = self._columns
+        pooled._columns = self._columns
         return learner.initial_state(pooled._initial_state(d), settings)
 
     def _dimension(self, state: KeyedState) -> int:

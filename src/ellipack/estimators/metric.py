@@ -451,9 +451,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _initial_state(self, d: int) -> MetricState:
         self._check_parameters()
         state = initial_state(d, self._size(d), self.random_state, self.config or MetricConfig())
-        numbers = self.__dict__.get("_columns", ((), []))[0]
-        if len(numbers) == d:
-            set_columns(state, numbers)
+        if self._columns:
+            set_columns(state, _column_numbers(self._columns))
         return state
 
     def _dimension(self, state: MetricState) -> int:
@@ -581,12 +580,18 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         Parameters
         ----------
         columns : sequence of str
-            Name of the column of each feature. It may be set before the first row, and again after `add_features`.
+            Name of the column of each feature. They may be set before the first row, and again after `add_features`.
+            They are saved with the estimator.
 
         Returns
         -------
         self : object
             The estimator.
+
+        Raises
+        ------
+        ShapeError
+            If the number of names is not that of the features. Before the first row, `fit` raises it.
 
         Examples
         --------
@@ -595,19 +600,19 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         >>> [each.columns for each in learner.importances_.columns]
         [('b',), ('a',)]
         """
-        names = list(dict.fromkeys(columns))
-        places = {name: place for place, name in enumerate(names)}
-        numbers = tuple(places[column] for column in columns)
-        if "_fitted" in self.__dict__ and self._fitted_state.phase.layout.columns != numbers:
-            set_columns(self._fitted_state, numbers)
-        self._columns = numbers, names
+        names = tuple(map(str, columns))
+        numbers = _column_numbers(names)
+        with self._turn:
+            if "_fitted" in self.__dict__ and self._fitted_state.phase.layout.columns != numbers:
+                set_columns(self._fitted_state, numbers)
+            self._columns = names
         return self
 
     def _column_names(self, state: MetricState) -> list[str]:
         """Return the name of each column."""
-        numbers, names = self.__dict__.get("_columns", ((), []))
-        if names and numbers == state.phase.layout.columns:
-            return list(names)
+        names = self._columns
+        if names and _column_numbers(names) == state.phase.layout.columns:
+            return list(dict.fromkeys(names))
         if state.phase.layout.columns == tuple(range(state.core.dimension)):
             return [str(name) for name in getattr(self, "feature_names_in_", range(state.core.dimension))]
         return [f"column {k}" for k in range(max(state.phase.layout.columns) + 1)]
@@ -706,3 +711,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         True
         """
         return summarize_phases(self._fitted_state.phase)
+
+
+def _column_numbers(names: Sequence[str]) -> tuple[int, ...]:
+    """Return the number of the column of each feature, in the order of their first features."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return tuple(numbers[name] for name in names)
