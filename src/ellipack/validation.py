@@ -234,6 +234,22 @@ def check_positive(value: float, name: str) -> float:
     return number
 
 
+def check_vector(values: ArrayLike, name: str) -> Floats:
+    """Return a one-dimensional array of at least one number, all finite.
+
+    Examples
+    --------
+    >>> check_vector([[1, 2]], "values")
+    Traceback (most recent call last):
+        ...
+    ellipack.errors.ShapeError: values must be one-dimensional and not empty, got shape (1, 2)
+    """
+    array = as_floats(values, name)
+    if array.ndim != 1 or len(array) == 0:
+        raise ShapeError(f"{name} must be one-dimensional and not empty, got shape {array.shape}")
+    return check_finite(array, name)
+
+
 def check_all_positive(values: ArrayLike, name: str) -> Floats:
     """Return a one-dimensional array of at least one finite number, all above 0.
 
@@ -242,10 +258,7 @@ def check_all_positive(values: ArrayLike, name: str) -> Floats:
     >>> check_all_positive([1, 2], "scales")
     array([1., 2.])
     """
-    array = as_floats(values, name)
-    if array.ndim != 1 or len(array) == 0:
-        raise ShapeError(f"{name} must be one-dimensional and not empty, got shape {array.shape}")
-    check_finite(array, name)
+    array = check_vector(values, name)
     if array.min() <= 0:
         raise DomainError(f"{name} must be > 0, got {array.min():.6g} at {int(array.argmin())}")
     return array

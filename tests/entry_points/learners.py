@@ -44,9 +44,9 @@ Bits = tuple[object, dict[str, tuple[str, tuple[int, ...], bytes]]]
 
 
 def bits(learner: StreamingRegressor[Any]) -> Bits:
-    """Return the whole state of a learner, to the bit: its archive and the names of its attributes."""
+    """Return the whole state of a learner, to the bit: its archive and the names of its attributes but its lock."""
     saved = learner.to_archive()
     arrays = {
         name: (str(array.dtype), array.shape, array.tobytes()) for name, array in saved.arrays_by_full_name().items()
     }
-    return (saved.facts, sorted(vars(learner))), arrays
+    return (saved.facts, sorted(vars(learner).keys() - {"_learn_lock"})), arrays

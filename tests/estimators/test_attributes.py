@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ellipack import GradientOuterProduct, LocalSlopes, Metric, MetricRegressor, PackingRegressor, PhasedRegressor
-from ellipack.errors import DomainError, EllipackError, MetricError
+from ellipack.errors import DomainError, EllipackError, MetricError, NonFiniteError, ShapeError
 from ellipack.learners.metric.state import MetricState, PhaseState
 from tests.entry_points.learners import stream
 
@@ -118,3 +118,19 @@ def test_intervals_are_finite_if_squared_distances_are_hardly_above_zero() -> No
     X[rng.random(40) < 0.5] = X[0]
     learner = pickle.loads(pickle.dumps(MetricRegressor(neighbors=6).fit(X, y)))
     assert np.isfinite(learner.predict_interval(X)).all()
+
+
+def test_partial_dependence_has_all_values() -> None:
+    X, y = stream(80)
+    learner, values = MetricRegressor().fit(X, y), [-1.0, 0.0, 1.0]
+    assert learner.partial_dependence(0, values).values.tolist() == values
+    with pytest.raises(ShapeError, match=r"values must be one-dimensional and not empty, got shape \(3, 1\)"):
+        learner.partial_dependence(0, np.array(values)[:, None])
+    with pytest.raises(ShapeError, match=r"values must be one-dimensional and not empty, got shape \(\)"):
+        learner.partial_dependence(0, 1.0)
+    with pytest.raises(NonFiniteError, match="values must be finite, got NaN"):
+        learner.partial_dependence(0, [0.0, np.nan])
+    with pytest.raises(ShapeError, match="values must be one-dimensional and not empty"):
+        learner.partial_dependence(0, [])
+    with pytest.raises(DomainError, match=r"values must be at most 1e\+140 in size, got 1e\+150"):
+        learner.partial_dependence(0, [1e150])

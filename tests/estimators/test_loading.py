@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from ellipack import (
     PhasedRegressor,
     RescaledRegressor,
 )
-from ellipack.errors import ModelFileError
+from ellipack.errors import ModelFileError, ShapeError
 from ellipack.estimators import GradientOuterProduct
 from ellipack.estimators.loading import learner_from_archive
 from ellipack.serialization import Archive, write
@@ -181,3 +182,54 @@ def _changed_facts(facts: dict[str, object]) -> list[dict[str, object]]:
         every += [{**facts, name: other} for other in REPLACEMENTS]
         every.append({key: each for key, each in facts.items() if key != name})
     return every
+
+
+@learners
+def test_the_archive_of_an_unfitted_learner_removes_the_fitted_state(make: Factory) -> None:
+    X, y = stream(20)
+    again = make().fit(X, y).restore_state(make().to_archive())
+    assert not again.__sklearn_is_fitted__()
+    assert bits(again.fit(X, y)) == bits(make().fit(X, y))
+
+
+NAMED: dict[str, Callable[[], MetricRegressor | KeyedRegressor]] = {
+    "metric": MetricRegressor,
+    "keyed": lambda: KeyedRegressor(0),
+}
+named_learners = pytest.mark.parametrize("make", NAMED.values(), ids=NAMED.keys())
+
+
+def column_names(learner: MetricRegressor | KeyedRegressor) -> set[str]:
+    importances = (learner.pooled_ if isinstance(learner, KeyedRegressor) else learner).importances_
+    assert importances is not None
+    return {name for each in importances.columns for name in each.columns}
+
+
+@named_learners
+def test_names_of_columns_are_saved(make: Callable[[], MetricRegressor | KeyedRegressor], tmp_path: Path) -> None:
+    X, y = stream(100)
+    X[:, 0] = X[:, 0].round()
+    unfitted, fitted = make().set_columns(["a", "b", "b"]), make().set_columns(["a", "b", "b"]).fit(X, y)
+    for learner in (unfitted, fitted):
+        learner.save(tmp_path / "model")
+        loaded = ellipack.load(tmp_path / "model")
+        assert isinstance(loaded, MetricRegressor | KeyedRegressor)
+        if learner is fitted:
+            assert column_names(loaded) == {"a", "b"}
+        assert column_names(loaded.fit(X, y)) == {"a", "b"}
+    assert column_names(fitted.restore_state(make().fit(X, y).to_archive())) == {"0", "1", "2"}
+
+
+@named_learners
+def test_a_wrong_number_of_names_of_columns_is_refused(make: Callable[[], MetricRegressor | KeyedRegressor]) -> None:
+    X, y = stream(20)
+    X[:, 0] = X[:, 0].round()
+    message = "set_columns must name the column of each of 3 features, got 2 names"
+    learner = make().set_columns(["a", "b"])
+    with pytest.raises(ShapeError, match=message):
+        learner.fit(X, y)
+    assert not learner.__sklearn_is_fitted__()
+    fitted = make().set_columns(["a", "b", "b"]).fit(X, y)
+    with pytest.raises(ShapeError, match=message):
+        fitted.set_columns(["a", "b"])
+    assert column_names(fitted) == {"a", "b"}

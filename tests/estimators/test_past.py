@@ -298,10 +298,11 @@ def test_a_follower_may_be_shared_by_threads() -> None:
         follower.predict_next(X[:1])
 
 
+@pytest.mark.parametrize("past", [True, False])
 @pytest.mark.parametrize("rows", [7, 9, 11])
-def test_a_follower_ends_when_the_learner_learns_on_also_at_the_end_of_a_phase(rows: int) -> None:
+def test_a_follower_ends_when_the_learner_learns_on_also_at_the_end_of_a_phase(rows: int, past: bool) -> None:
     X, y, _ = levels(20)
-    learner = new().fit(X[:rows], y[:rows])
+    learner = new(past=past).fit(X[:rows], y[:rows])
     assert (learner.state_.phase.end == rows + 1) == (rows != 9)
     follower = learner.follow()
     learner.partial_fit(X[rows : rows + 1], y[rows : rows + 1])
@@ -320,6 +321,20 @@ def test_late_rows_with_an_invalid_past_are_refused(make: Callable[[], MetricReg
     for value in (np.nan, 1e62):
         with pytest.raises(DomainError, match="past must be finite and at most 1e\\+61 in size, got"):
             learner.learn_late(X[:2], y[:2], made._replace(past=np.full_like(made.past, value)))
+
+
+@pytest.mark.parametrize("is_fitted", [False, True])
+@pytest.mark.parametrize("count", [0, 3, 9])
+def test_late_rows_with_a_wrong_number_of_keys_are_refused(count: int, is_fitted: bool) -> None:
+    X, y, keys = levels(30)
+    learner = new(by=1).fit(X, y) if is_fitted else new(by=1)
+    rounds, made = learner.n_rounds, learner.predict_each(X[:5], keys=keys[:5])
+    message = rf"keys must have one entry per row, 5, got shape \({count},\)"
+    with pytest.raises(ShapeError, match=message):
+        learner.predict_each(X[:5], keys=keys[:count])
+    with pytest.raises(ShapeError, match=message):
+        learner.learn_late(X[:5], y[:5], made, keys=keys[:count])
+    assert learner.n_rounds == rounds
 
 
 def test_by_and_past_may_not_change_after_fit() -> None:

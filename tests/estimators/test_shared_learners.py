@@ -29,6 +29,7 @@ from ellipack import (
     river,
 )
 from ellipack.errors import ReentrantCallError
+from ellipack.learners.intervals import RowPredictions, empty_predictions
 from ellipack.validation import Floats
 
 SMALL = MetricConfig(growth=3.0, powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
@@ -46,6 +47,9 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "classifier": PackingClassifier,
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
+regressors = pytest.mark.parametrize(
+    "make", [make for name, make in LEARNERS.items() if name != "classifier"], ids=list(LEARNERS)[:-1]
+)
 THREADS, ROWS = 4, 45
 
 
@@ -98,6 +102,80 @@ def test_every_row_of_every_thread_is_learned_once(make: Callable[[], Any], tmp_
         learner.save(tmp_path / "model")
         probes = rows_of(9)[0]
         assert ellipack.load(tmp_path / "model").predict(probes).tolist() == learner.predict(probes).tolist()
+
+
+def learn_late(learner: Any, X: Floats, y: Floats) -> None:
+    learner.learn_late(X, y, learner.predict_each(X))
+
+
+def learn_into(learner: Any, X: Floats, y: Floats) -> None:
+    learner.learn_into(X, y, empty_predictions(len(y), with_intervals=True))
+
+
+def learn_on_workers(learner: Any, X: Floats, y: Floats) -> None:
+    """Learn on the workers of an executor, where the learner can."""
+    if isinstance(learner, KeyedRegressor):
+        with ThreadPoolExecutor(1) as executor:
+            learner.progressive_on(executor, X, y, partitions=2)
+    else:
+        learner.progressive(X, y, coverage=0.9)
+
+
+def partial_fit(learner: Any, X: Floats, y: Floats) -> None:
+    learner.partial_fit(X, y)
+
+
+WAYS = (partial_fit, learn_late, learn_into, learn_on_workers)
+
+
+@regressors
+@pytest.mark.parametrize("ways", [*((way, way) for way in WAYS), WAYS], ids=[*(way.__name__ for way in WAYS), "all"])
+def test_every_row_is_learned_once_whichever_methods_threads_call(
+    make: Callable[[], Any], ways: tuple[Callable[[Any, Floats, Floats], None], ...]
+) -> None:
+    for _ in range(3):
+        learner, started = make(), Barrier(len(ways))
+
+        def learn(thread: int) -> None:
+            X, y = rows_of(thread)
+            started.wait()  # noqa: B023
+            for first in range(0, ROWS, 9):
+                ways[thread](learner, X[first : first + 9], y[first : first + 9])  # noqa: B023
+
+        with ThreadPoolExecutor(len(ways)) as pool:
+            for done in [pool.submit(learn, thread) for thread in range(len(ways))]:
+                done.result()
+        assert learner.n_rounds == len(ways) * ROWS
+
+
+class PausedPredictions:
+    """Predictions whose reader waits for another thread, or for a tenth of a second if that thread waits for it."""
+
+    def __init__(self, predictions: RowPredictions) -> None:
+        self.predictions, self.are_read, self.continues = predictions, Event(), Event()
+
+    def __getattr__(self, name: str) -> Any:
+        self.are_read.set()
+        self.continues.wait(0.1)
+        return getattr(self.predictions, name)
+
+
+@regressors
+@pytest.mark.parametrize("is_fitted", [False, True])
+def test_a_fit_while_another_thread_learns_is_not_undone(make: Callable[[], Any], is_fitted: bool) -> None:
+    X, y = rows_of(0)
+    learner = make().fit(X, y) if is_fitted else make()
+    predictions = PausedPredictions(learner.predict_each(X[:5]))
+
+    def fit() -> None:
+        predictions.are_read.wait()
+        learner.fit(np.column_stack([X, y / 10]), y)
+        predictions.continues.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(fit), pool.submit(learner.learn_late, X[:5], y[:5], predictions)]:
+            done.result()
+    assert (learner.n_features_in_, learner.n_rounds) == (4, ROWS)
 
 
 @learners

@@ -25,6 +25,7 @@ from ellipack.learners.intervals import (
     coverage_positions,
     split_bounds,
 )
+from ellipack.locks import LearnLock
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, check_all_positive, check_feature_count, check_rows
 
@@ -38,9 +39,13 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
 
     The state and the names of its features are kept in one attribute, which is replaced as a whole. The number of
     features is that of the state. Threads and interrupts always see a state with its own features.
+
+    Calls that learn, add features or restore a state take turns: a call of another thread waits until the call before
+    it has ended. Each row is learned once, and by the state that is there when its turn comes.
     """
 
     _fitted: tuple[State, NDArray[np.object_] | None]
+    _columns: tuple[str, ...] = ()  # name of the column of each feature, if `set_columns` was called
 
     @property
     def state_(self) -> State:
@@ -62,6 +67,14 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         if names is None or len(names) != self._dimension(state):  # features that were added have no names
             raise AttributeError("feature_names_in_ is defined only if X has column names that are all strings")
         return names
+
+    @property
+    def _turn(self) -> Any:
+        """Context manager in which no other thread changes this estimator. See `LearnLock.turn`."""
+        if "_learn_lock" not in self.__dict__:
+            self.__dict__.setdefault("_learn_lock", LearnLock())  # another thread may have set it meanwhile
+        lock: LearnLock = self._learn_lock
+        return lock.turn
 
     @property
     def _fitted_state(self) -> State:
@@ -134,9 +147,9 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         >>> model.add_features([0.5]).predict([[0.1, 0.0]]).tolist()
         [0.0]
         """
-        state = self._fitted_state
-        sizes = check_all_positive(scales, "scales")
-        self._add_features(state, sizes)
+        with self._turn:
+            state = self._fitted_state
+            self._add_features(state, check_all_positive(scales, "scales"))
         return self
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
@@ -189,8 +202,8 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         ModelFileError
             If a parameter is an object of a class outside this package.
         """
+        facts: dict[str, Any] = {"features": 0, "feature_names": [], "columns": list(self._columns)}
         if "_fitted" not in self.__dict__:
-            facts: dict[str, Any] = {"features": 0, "feature_names": []}
             return Archive(facts).with_parts(parameters=object_to_archive(self))
         self._check_parameters()  # a file with invalid ones could not be loaded
         state, names = self._fitted
@@ -198,7 +211,8 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         while width != self._dimension(state):  # another thread may add features
             width = self._dimension(state)
             saved = self._to_archive(state)
-        facts = {"features": width, "feature_names": [] if names is None or len(names) != width else names.tolist()}
+        facts["features"] = width
+        facts["feature_names"] = [] if names is None or len(names) != width else names.tolist()
         return Archive(facts).with_parts(parameters=object_to_archive(self), state=saved)
 
     def restore_state(self, archive: Archive) -> Self:
@@ -212,16 +226,26 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         Returns
         -------
         self : object
-            This estimator, fitted if the archived one was.
+            This estimator, fitted if the archived one was, and otherwise not fitted.
 
         Raises
         ------
         ModelFileError
             If the archive is incomplete or inconsistent.
         """
-        d = archive.integer("features", 0)
-        if d == 0:
-            return self
+        d, columns = archive.integer("features", 0), tuple(archive.strings("columns"))
+        fitted = self._fitted_from_archive(archive, d) if d else None
+        with self._turn:
+            if columns != self._columns:
+                self._columns = columns
+            if fitted is None:
+                self.__dict__.pop("_fitted", None)
+            else:
+                self._fitted = fitted
+        return self
+
+    def _fitted_from_archive(self, archive: Archive, d: int) -> tuple[State, NDArray[np.object_] | None]:
+        """Return the state for d features, with their names, from the archive of an estimator."""
         names = archive.strings("feature_names")
         if names and len(names) != d:
             raise ModelFileError(f"feature_names must be {d} strings or none, got {len(names)}")
@@ -230,8 +254,7 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
             state = self._from_archive(archive.part("state"), d)
         except InputError as error:
             raise ModelFileError(f"parameters: {error}") from error
-        self._fitted = state, np.array(names, dtype=object) if names else None
-        return self
+        return state, np.array(names, dtype=object) if names else None
 
 
 class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ignore[misc]  # untyped base
@@ -278,7 +301,9 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         self : object
             Fitted estimator.
         """
-        self._fitted, _ = self._learn_from_scratch(X, check_targets(y))
+        labels = check_targets(y)
+        with self._turn:
+            self._fitted, _ = self._learn_from_scratch(X, labels)
         return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:
@@ -297,9 +322,11 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
             Fitted estimator.
         """
         labels = check_targets(y)
-        fitted, rows = self._start(X)
-        self._run_rounds(fitted[0], rows, labels)
-        return self if self._keep(fitted) else self.partial_fit(X, y)
+        with self._turn:
+            fitted, rows = self._start(X)
+            self._run_rounds(fitted[0], rows, labels)
+            self._fitted = fitted
+        return self
 
     @overload
     def progressive(self, X: Any, y: Any) -> Floats: ...
@@ -412,20 +439,15 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         predictions : Predictions
             Arrays to fill in. Without rows of bounds, intervals are not wanted.
         """
-        self._learn_copy(X, check_targets(y), predictions)
-
-    def _learn_copy(self, X: Any, y: ArrayLike, predictions: Predictions, **more: Any) -> None:
-        """Learn rows on a copy of the state, or on an initial one, which then replaces the state."""
-        wanted = {"positions": ALL_POSITIONS if len(predictions.bounds) else NO_POSITIONS, **more}
-        if "_fitted" in self.__dict__:
-            rows, (state, names) = self._checked_features(X), deepcopy(self._fitted)
-            found = self._run_rounds(state, rows, y, **wanted)
-        else:
-            (state, names), found = self._learn_from_scratch(X, y, **wanted)
-        predictions.values[:] = found.values
-        if len(predictions.bounds):
-            predictions.bounds[:] = found.bounds
-        self._fitted = state, names
+        labels = check_targets(y)
+        positions = ALL_POSITIONS if len(predictions.bounds) else NO_POSITIONS
+        with self._turn:
+            fitted, rows = self._start_copy(X)
+            found = self._run_rounds(fitted[0], rows, labels, positions=positions)
+            predictions.values[:] = found.values
+            if len(predictions.bounds):
+                predictions.bounds[:] = found.bounds
+            self._fitted = fitted
 
     @abstractmethod
     def predict_each(self, X: Any) -> RowPredictions:
@@ -470,18 +492,18 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         return (self._initial_state(table.shape[1]), names), table
 
     def _start(self, X: Any) -> tuple[tuple[State, NDArray[np.object_] | None], ArrayLike]:
-        """Return the state from which rows are learned, with the names of its features, and the rows."""
+        """Return the state from which rows are learned, with the names of its features, and the rows.
+
+        The caller has the turn, and keeps the state as `_fitted` when the rows are learned.
+        """
         if "_fitted" not in self.__dict__:
             return self._initial(X)
         return self._fitted, self._checked_features(X)
 
-    def _keep(self, fitted: tuple[State, NDArray[np.object_] | None]) -> bool:
-        """Keep a state that `_start` returned and that has learned the rows.
-
-        Return False if another thread has set the state meanwhile. The rows must be learned again then, after those of
-        the other thread.
-        """
-        return self.__dict__.setdefault("_fitted", fitted) is fitted
+    def _start_copy(self, X: Any) -> tuple[tuple[State, NDArray[np.object_] | None], ArrayLike]:
+        """Return a copy of what `_start` returns as the state, so that all rows are learned or none."""
+        fitted, rows = self._start(X)
+        return deepcopy(fitted), rows
 
     def _learn_from_scratch(
         self, X: Any, y: ArrayLike, **more: Any
@@ -500,8 +522,8 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         """Learn and return the predictions, with intervals if `coverage` is not None."""
         wanted = None if coverage is None else check_coverage(coverage)
         positions = NO_POSITIONS if wanted is None else coverage_positions(wanted)
-        fitted, rows = self._start(X)
-        values, bounds = self._run_rounds(fitted[0], rows, y, positions=positions, **more)
-        if not self._keep(fitted):
-            return self._learn_and_select(X, y, coverage, **more)
+        with self._turn:
+            fitted, rows = self._start(X)
+            values, bounds = self._run_rounds(fitted[0], rows, y, positions=positions, **more)
+            self._fitted = fitted
         return values if wanted is None else (values, split_bounds(bounds, wanted))

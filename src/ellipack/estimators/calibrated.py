@@ -1,13 +1,12 @@
 """Base class of the regressors of the paper: the mean error is the scale of their intervals, the same for all rows."""
 
 from abc import abstractmethod
-from copy import deepcopy
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import ConformalIntervals, DeferredCalibration
+from ellipack._core import DeferredCalibration
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import check_targets
 from ellipack.learners.intervals import (
@@ -68,17 +67,16 @@ class CalibratedRegressor(StreamingRegressor[State]):
         """Learn rows whose labels come after other rows. See `StreamingRegressor.learn_late`.
 
         A row is learned by a round of its own, which predicts it again. Only the widths of the intervals are moved by
-        those that were returned for the row. All rows are learned or none. No other thread may learn at the same time.
+        those that were returned for the row. All rows are learned or none.
         """
-        labels, is_fitted = check_labels(check_targets(y), len(check_rows(X))), self.__sklearn_is_fitted__()
-        moved = self.state_.calibration.intervals if is_fitted else ConformalIntervals()
-        for label, published in zip(labels.tolist(), check_bounds(predictions.bounds, len(labels)), strict=True):
-            moved.learn_label(label, published)
-        if is_fitted:
-            rows, (state, names) = self._checked_features(X), deepcopy(self._fitted)
+        labels = check_labels(check_targets(y), len(check_rows(X)))
+        with self._turn:
+            fitted, rows = self._start_copy(X)
+            state, _ = fitted
+            moved = state.calibration.intervals
+            for label, published in zip(labels.tolist(), check_bounds(predictions.bounds, len(labels)), strict=True):
+                moved.learn_label(label, published)
             self._run_rounds(state, rows, labels, positions=_ONE_POSITION)
-        else:
-            (state, names), _ = self._learn_from_scratch(X, labels, positions=_ONE_POSITION)
-        state.calibration = with_widths(state.calibration, moved)
-        self._fitted = state, names
+            state.calibration = with_widths(state.calibration, moved)
+            self._fitted = fitted
         return self

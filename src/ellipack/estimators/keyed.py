@@ -157,7 +157,9 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         self : object
             Fitted estimator.
         """
-        self._fitted, _ = self._learn_from_scratch(X, check_targets(y), keys=self._row_keys(X, keys))
+        labels, row_keys = check_targets(y), self._row_keys(X, keys)
+        with self._turn:
+            self._fitted, _ = self._learn_from_scratch(X, labels, keys=row_keys)
         return self
 
     def partial_fit(self, X: Any, y: Any, *, keys: Any = None) -> Self:
@@ -178,9 +180,11 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
             Fitted estimator.
         """
         labels, row_keys = check_targets(y), self._row_keys(X, keys)
-        fitted, rows = self._start(X)
-        self._run_rounds(fitted[0], rows, labels, row_keys)
-        return self if self._keep(fitted) else self.partial_fit(X, y, keys=keys)
+        with self._turn:
+            fitted, rows = self._start(X)
+            self._run_rounds(fitted[0], rows, labels, row_keys)
+            self._fitted = fitted
+        return self
 
     @overload
     def progressive(self, X: Any, y: Any, *, keys: Any = None) -> Floats: ...
@@ -221,10 +225,10 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
     def learn_into(self, X: Any, y: Any, predictions: Predictions, *, keys: Any = None) -> None:
         """Do the same as `progressive`, and write the predictions into arrays. See `MetricRegressor.learn_into`."""
         labels, row_keys = check_targets(y), self._row_keys(X, keys)
-        if "_fitted" not in self.__dict__:
-            self._learn_copy(X, labels, predictions, keys=row_keys)
-            return
-        learner.learn_into(self.state_, self._checked_features(X), labels, predictions, row_keys, self._options())
+        with self._turn:
+            fitted, rows = self._start(X)
+            learner.learn_into(fitted[0], rows, labels, predictions, row_keys, self._options())
+            self._fitted = fitted
 
     def progressive_on(self, executor: Executor, X: Any, y: Any, *, keys: Any = None, partitions: int = 8) -> Floats:
         """Do the same as `progressive`, with the learners of the keys on the workers of an executor.
@@ -260,10 +264,11 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         True
         """
         labels = check_targets(y)
-        rows, fitted, row_keys = self._rows_and_state(X, keys)
         where = Partitioning(executor, partitions)
-        values = learn_partitioned(fitted[0], rows, labels, row_keys, where, self._options()).values
-        self._fitted = fitted
+        with self._turn:
+            rows, fitted, row_keys = self._rows_and_state(X, keys)
+            values = learn_partitioned(fitted[0], rows, labels, row_keys, where, self._options()).values
+            self._fitted = fitted
         return values
 
     def predict(self, X: Any, *, keys: Any = None) -> Floats:
@@ -376,9 +381,11 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         self : object
             Fitted estimator.
         """
-        rows, fitted, row_keys = self._rows_and_state(X, keys)
-        learner.learn_late(fitted[0], rows, check_targets(y), predictions, row_keys, self._options().limits)
-        self._fitted = fitted
+        labels = check_targets(y)
+        with self._turn:
+            rows, fitted, row_keys = self._rows_and_state(X, keys)
+            learner.learn_late(fitted[0], rows, labels, predictions, row_keys, self._options().limits)
+            self._fitted = fitted
         return self
 
     def key_errors(self, most: int | None = None) -> KeyErrors:
@@ -436,8 +443,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         state, names = self._fitted
         pooled = self.new_pooled()
         pooled._fitted = state.pooled, names
-        if "_columns" in self.__dict__:
-            pooled._columns = self._columns
+        pooled._columns = self._columns
         return pooled
 
     def set_columns(self, columns: Sequence[str]) -> Self:
@@ -445,8 +451,9 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
 
         See `MetricRegressor.set_columns`.
         """
-        named = (self.pooled_ if self.__sklearn_is_fitted__() else self.new_pooled()).set_columns(columns)
-        self._columns = named._columns
+        with self._turn:
+            named = (self.pooled_ if self.__sklearn_is_fitted__() else self.new_pooled()).set_columns(columns)
+            self._columns = named._columns
         return self
 
     def use_temporary_folder(self, folder: str | None) -> Self:
@@ -527,8 +534,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         own = self._key_learner()
         settings = KeySettings(own._size(d).checked(), int(own.random_state), own.config or MetricConfig())
         pooled = self.new_pooled()
-        if "_columns" in self.__dict__:
-            pooled._columns = self._columns
+        pooled._columns = self._columns
         return learner.initial_state(pooled._initial_state(d), settings)
 
     def _dimension(self, state: KeyedState) -> int:

@@ -21,7 +21,14 @@ from ellipack.learners.intervals import (
 )
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.effects import Effect, EffectGrid, partial_dependence, quantile_grid, recent_rows
+from ellipack.learners.metric.effects import (
+    Effect,
+    EffectGrid,
+    checked_grid,
+    partial_dependence,
+    quantile_grid,
+    recent_rows,
+)
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features, set_columns
 from ellipack.learners.metric.history import MetricHistory, normalized_weights, summarize_phases
@@ -32,6 +39,7 @@ from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.metric.predictions import (
     NextRowPredictor,
     predict,
+    predict_each,
     predict_next,
     predict_next_with_intervals,
     predict_with_intervals,
@@ -172,7 +180,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self : object
             Fitted estimator.
         """
-        self._fitted, _ = self._learn_from_scratch(X, check_targets(y), keys=self._row_keys(X, keys), workers=workers)
+        labels, row_keys = check_targets(y), self._row_keys(X, keys)
+        with self._turn:
+            self._fitted, _ = self._learn_from_scratch(X, labels, keys=row_keys, workers=workers)
         return self
 
     def partial_fit(self, X: Any, y: Any, *, keys: Any = None, workers: Workers | None = None) -> Self:
@@ -195,9 +205,11 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             Fitted estimator.
         """
         labels, row_keys = check_targets(y), self._row_keys(X, keys)
-        fitted, rows = self._start(X)
-        self._run_rounds(fitted[0], rows, labels, row_keys, workers)
-        return self if self._keep(fitted) else self.partial_fit(X, y, keys=keys, workers=workers)
+        with self._turn:
+            fitted, rows = self._start(X)
+            self._run_rounds(fitted[0], rows, labels, row_keys, workers)
+            self._fitted = fitted
+        return self
 
     @overload
     def progressive(self, X: Any, y: Any, *, keys: Any = None, workers: Workers | None = None) -> Floats: ...
@@ -265,16 +277,15 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             Workers that learn the rows together; see `fit`.
         """
         labels, row_keys = check_targets(y), self._row_keys(X, keys)
-        if "_fitted" not in self.__dict__:
-            self._learn_copy(X, labels, predictions, keys=row_keys, workers=workers)
-            return
-        state = self.state_
-        self._check_by(state)
-        rows = self._checked_features(X)
-        if workers is not None:
-            learn_in_shards(state, rows, labels, predictions, workers, self.n_jobs, row_keys)
-        else:
-            learner.learn_into(state, rows, labels, predictions, self.n_jobs, row_keys)
+        with self._turn:
+            fitted, rows = self._start(X)
+            state, _ = fitted
+            self._check_by(state)
+            if workers is not None:
+                learn_in_shards(state, rows, labels, predictions, workers, self.n_jobs, row_keys)
+            else:
+                learner.learn_into(state, rows, labels, predictions, self.n_jobs, row_keys)
+            self._fitted = fitted
 
     @overload
     def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats: ...
@@ -352,11 +363,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         True
         """
         rows, (state, _), row_keys = self._rows_and_state(X, keys)
-        found = [
-            state.core.predict_next_interval_one(row, key) for row, key in zip(rows.tolist(), row_keys, strict=True)
-        ]
-        values, past, bounds = zip(*found, strict=True)
-        return RowPredictions(np.array(values), np.array(bounds), np.array(past).reshape(len(rows), -1))
+        return predict_each(state, rows, row_keys)
 
     def learn_late(self, X: Any, y: Any, predictions: RowPredictions, *, keys: Any = None) -> Self:
         """Learn rows whose labels come after other rows, with the past that was known when they were predicted.
@@ -380,18 +387,20 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self : object
             Fitted estimator.
         """
-        rows, fitted, row_keys = self._rows_and_state(X, keys)
-        learner.learn_late(fitted[0], rows, check_targets(y), predictions, row_keys)
-        self._fitted = fitted
+        labels = check_targets(y)
+        with self._turn:
+            rows, fitted, row_keys = self._rows_and_state(X, keys)
+            learner.learn_late(fitted[0], rows, labels, predictions, row_keys)
+            self._fitted = fitted
         return self
 
-    def _rows_and_state(self, X: Any, keys: Any) -> tuple[Floats, tuple[MetricState, Any], list[int]]:
+    def _rows_and_state(self, X: Any, keys: Any) -> tuple[Floats, tuple[MetricState, Any], Ints]:
         """Return checked rows, the state (an initial one before the first row) with its names, and the keys."""
         is_fitted = self.__sklearn_is_fitted__()
         rows = check_rows(self._checked_features(X) if is_fitted else X)
         fitted = self._fitted if is_fitted else (self._initial_state(rows.shape[1]), feature_names(X))
         self._check_by(fitted[0])
-        return rows, fitted, self._row_keys(X, keys).tolist() or [0] * len(rows)
+        return rows, fitted, self._row_keys(X, keys)
 
     def follow(self) -> Follower:
         """Return a predictor of the rows that follow, for many calls: each continues after the last one.
@@ -442,9 +451,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _initial_state(self, d: int) -> MetricState:
         self._check_parameters()
         state = initial_state(d, self._size(d), self.random_state, self.config or MetricConfig())
-        numbers = self.__dict__.get("_columns", ((), []))[0]
-        if len(numbers) == d:
-            set_columns(state, numbers)
+        if self._columns:
+            set_columns(state, _column_numbers(self._columns))
         return state
 
     def _dimension(self, state: MetricState) -> int:
@@ -565,7 +573,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
                 )
             feature = names.index(feature)
         place, rows = check_integer(feature, "feature", 0, state.core.dimension - 1), recent_rows(state)
-        grid = quantile_grid(rows[:, place]) if values is None else check_rows(np.atleast_2d(np.asarray(values)))[0]
+        grid = quantile_grid(rows[:, place]) if values is None else checked_grid(values)
         return partial_dependence(state, EffectGrid("", [place], grid[:, None], grid), rows)
 
     def set_columns(self, columns: Sequence[str]) -> Self:
@@ -574,12 +582,18 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         Parameters
         ----------
         columns : sequence of str
-            Name of the column of each feature. It may be set before the first row, and again after `add_features`.
+            Name of the column of each feature. They may be set before the first row, and again after `add_features`.
+            They are saved with the estimator.
 
         Returns
         -------
         self : object
             The estimator.
+
+        Raises
+        ------
+        ShapeError
+            If the number of names is not that of the features. Before the first row, `fit` raises it.
 
         Examples
         --------
@@ -588,19 +602,19 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         >>> [each.columns for each in learner.importances_.columns]
         [('b',), ('a',)]
         """
-        names = list(dict.fromkeys(columns))
-        places = {name: place for place, name in enumerate(names)}
-        numbers = tuple(places[column] for column in columns)
-        if "_fitted" in self.__dict__ and self._fitted_state.phase.layout.columns != numbers:
-            set_columns(self._fitted_state, numbers)
-        self._columns = numbers, names
+        names = tuple(map(str, columns))
+        numbers = _column_numbers(names)
+        with self._turn:
+            if "_fitted" in self.__dict__ and self._fitted_state.phase.layout.columns != numbers:
+                set_columns(self._fitted_state, numbers)
+            self._columns = names
         return self
 
     def _column_names(self, state: MetricState) -> list[str]:
         """Return the name of each column."""
-        numbers, names = self.__dict__.get("_columns", ((), []))
-        if names and numbers == state.phase.layout.columns:
-            return list(names)
+        names = self._columns
+        if names and _column_numbers(names) == state.phase.layout.columns:
+            return list(dict.fromkeys(names))
         if state.phase.layout.columns == tuple(range(state.core.dimension)):
             return [str(name) for name in getattr(self, "feature_names_in_", range(state.core.dimension))]
         return [f"column {k}" for k in range(max(state.phase.layout.columns) + 1)]
@@ -699,3 +713,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         True
         """
         return summarize_phases(self._fitted_state.phase)
+
+
+def _column_numbers(names: Sequence[str]) -> tuple[int, ...]:
+    """Return the number of the column of each feature, in the order of their first features."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return tuple(numbers[name] for name in names)

@@ -86,7 +86,9 @@ class PackingClassifier(ClassifierMixin, StreamingEstimator[PackingClassifierSta
         self : object
             Fitted estimator.
         """
-        self._fitted, _ = self._learn_from_scratch(X, check_class_labels(y), None)
+        labels = check_class_labels(y)
+        with self._turn:
+            self._fitted, _ = self._learn_from_scratch(X, labels, None)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None) -> Self:
@@ -184,17 +186,16 @@ class PackingClassifier(ClassifierMixin, StreamingEstimator[PackingClassifierSta
     def _fit_more(self, X: Any, y: Any, classes: ArrayLike | None) -> NDArray[Any]:
         """Learn from the current state, or from an initial one if there is none."""
         labels = check_class_labels(y)
-        if "_fitted" not in self.__dict__:
-            fitted, predictions = self._learn_from_scratch(X, labels, classes)
-            # If another thread was the first, learn the rows after its rows.
-            if self.__dict__.setdefault("_fitted", fitted) is fitted:
+        with self._turn:
+            if "_fitted" not in self.__dict__:
+                self._fitted, predictions = self._learn_from_scratch(X, labels, classes)
                 return predictions
-        known = self.state_.classes
-        more = known[:0] if classes is None else check_class_labels(classes, "classes")
-        for name, values in (("y", labels), ("classes", more)):
-            if len(values) and (values.dtype.kind in "UO") != (known.dtype.kind in "UO"):
-                raise InputError(f"{name} must hold classes of the same type as {known[0]!r}, got {values[0]!r}")
-        return packing_classifier.learn(self.state_, self._checked_features(X), labels, more)
+            known = self.state_.classes
+            more = known[:0] if classes is None else check_class_labels(classes, "classes")
+            for name, values in (("y", labels), ("classes", more)):
+                if len(values) and (values.dtype.kind in "UO") != (known.dtype.kind in "UO"):
+                    raise InputError(f"{name} must hold classes of the same type as {known[0]!r}, got {values[0]!r}")
+            return packing_classifier.learn(self.state_, self._checked_features(X), labels, more)
 
     def _check_parameters(self) -> None:
         has_ball_clocks(self.clock)

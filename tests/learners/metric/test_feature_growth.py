@@ -154,7 +154,7 @@ class LabelsThatAddAFeature:
 def learn_late(state: MetricState, X: Floats, y: Any) -> None:
     values, bounds = empty_predictions(len(X), with_intervals=True)
     published = RowPredictions(np.zeros_like(values), np.zeros_like(bounds), np.empty((len(X), 0)))
-    learner.learn_late(state, X, y, published, [0] * len(X))
+    learner.learn_late(state, X, y, published)
 
 
 @pytest.mark.parametrize("rows", [1, 70])

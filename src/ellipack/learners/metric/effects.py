@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ellipack.errors import DomainError
 from ellipack.learners.metric.predictions import predict
 from ellipack.learners.metric.state import MetricState
-from ellipack.validation import Floats
+from ellipack.validation import MAX_ABS_VALUE, Floats, check_vector
 
 _MAX_ROWS: Final = 200
 _GRID_POINTS: Final = 9
@@ -105,6 +107,15 @@ def recent_rows(state: MetricState) -> Floats:
 def quantile_grid(values: Floats) -> Floats:
     """Return quantiles from 5 to 95 %, without duplicates."""
     return np.unique(np.quantile(values, np.linspace(0.05, 0.95, _GRID_POINTS)))
+
+
+def checked_grid(values: ArrayLike) -> Floats:
+    """Return values of a feature that `predict` accepts, or raise `InputError`."""
+    grid = check_vector(values, "values")
+    largest = np.abs(grid).max()
+    if largest > MAX_ABS_VALUE:
+        raise DomainError(f"values must be at most {MAX_ABS_VALUE:g} in size, got {largest:g}")
+    return grid
 
 
 def partial_dependence(state: MetricState, grid: EffectGrid, rows: Floats) -> Effect:

@@ -61,7 +61,9 @@ def set_columns(state: MetricState, columns: tuple[int, ...]) -> None:
     with state.learn_lock.turn:
         phase = state.phase
         if len(columns) != phase.core.dimension:
-            raise ShapeError(f"columns must have one entry per feature, {phase.core.dimension}, got {len(columns)}")
+            raise ShapeError(
+                f"set_columns must name the column of each of {phase.core.dimension} features, got {len(columns)} names"
+            )
         parts = phase.core.parts()
         if parts.importance is None:
             state.phase = replace(phase, layout=phase.layout._replace(columns=columns))

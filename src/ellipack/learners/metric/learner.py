@@ -30,7 +30,7 @@ from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.global_regressions import refits_after
 from ellipack.learners.metric.past import past_feature_names, with_rounds
 from ellipack.learners.metric.phase_end import next_phase
-from ellipack.learners.metric.row_checks import NO_KEYS, Rows, check_all, checked_labels, checked_past, checked_rows
+from ellipack.learners.metric.row_checks import NO_KEYS, Rows, check_all, checked_past, key_numbers
 from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import check_n_jobs, thread_count
 from ellipack.validation import Floats, Ints, Row
@@ -239,7 +239,7 @@ def n_past_features(core: MetricCore) -> int:
 
 
 def learn_late(
-    state: MetricState, X: ArrayLike, y: ArrayLike, predictions: RowPredictions, keys: Sequence[int]
+    state: MetricState, X: ArrayLike, y: ArrayLike, predictions: RowPredictions, keys: Ints = NO_KEYS
 ) -> None:
     """Learn rows in their order, with the features of the past and the intervals of their predictions.
 
@@ -253,16 +253,16 @@ def learn_late(
         Labels.
     predictions : RowPredictions
         Predictions of the rows. If they have no features of the past, those of now are used.
-    keys : sequence of int
-        Key of each row.
+    keys : array of int64, shape (n,), optional
+        Key of each row, if the learner has keys.
     """
-    rows = checked_rows(state.core, X)
-    labels = checked_labels(y, len(rows))
-    width = n_past_features(state.core) if np.size(predictions.past) else 0
-    known, bounds = checked_past(predictions.past, len(rows), width), check_bounds(predictions.bounds, len(rows))
+    rows = check_all(state.core, X, y, keys)
+    count, width = len(rows.y), n_past_features(state.core) if np.size(predictions.past) else 0
+    known, bounds = checked_past(predictions.past, count, width), check_bounds(predictions.bounds, count)
+    numbers = key_numbers(rows.keys, count)
     with state.learn_lock.turn:
-        check_width(state, rows.shape[1])
-        for round_ in zip(rows.tolist(), labels.tolist(), keys, known.tolist(), bounds.tolist(), strict=True):
+        check_width(state, rows.X.shape[1])
+        for round_ in zip(rows.X.tolist(), rows.y.tolist(), numbers, known.tolist(), bounds.tolist(), strict=True):
             _learn_one(state, Round(*round_))
 
 

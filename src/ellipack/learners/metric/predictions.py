@@ -12,9 +12,15 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import MetricCore, PastFeatures
 from ellipack.errors import InputError
-from ellipack.learners.intervals import Predictions, empty_predictions
+from ellipack.learners.intervals import Predictions, RowPredictions, empty_predictions
 from ellipack.learners.metric.call_sizes import predictions_per_call
-from ellipack.learners.metric.row_checks import NO_KEYS, checked_keys, checked_known_labels, checked_rows
+from ellipack.learners.metric.row_checks import (
+    NO_KEYS,
+    checked_keys,
+    checked_known_labels,
+    checked_rows,
+    key_numbers,
+)
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.short_calls import predict_in_short_calls, row_slices
 from ellipack.locks import LearnLock
@@ -106,7 +112,9 @@ class NextRowPredictor:
         rows = _checked_next_rows(core, X, keys, labels)
         predictions = empty_predictions(len(rows.table), with_intervals)
         if not core.has_past:
+            self._check_clock()
             _fill_predictions(core, rows.table, predictions)
+            self._check_clock()
             return predictions
         with self._lock.turn:
             self._check_clock()
@@ -151,6 +159,16 @@ def _predict_next(
         still = core.copy()  # other threads may learn between two calls
         _fill_next_predictions(still, rows, still.past_features(), False, predictions)
     return predictions
+
+
+def predict_each(state: MetricState, X: ArrayLike, keys: Ints = NO_KEYS) -> RowPredictions:
+    """Return predictions of rows, each as if it were the next one, with what `learn_late` needs to learn them."""
+    core = state.core
+    table = checked_rows(core, X)
+    numbers = key_numbers(checked_keys(core, keys, len(table)), len(table))
+    found = [core.predict_next_interval_one(row, key) for row, key in zip(table.tolist(), numbers, strict=True)]
+    values, past, bounds = zip(*found, strict=True)
+    return RowPredictions(np.array(values), np.array(bounds), np.array(past).reshape(len(table), -1))
 
 
 def _fill_predictions(core: MetricCore, table: Floats, predictions: Predictions, threads: int = 1) -> None:

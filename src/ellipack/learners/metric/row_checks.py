@@ -89,6 +89,11 @@ def checked_past(past: ArrayLike, rows: int, width: int) -> Floats:
     return known
 
 
+def key_numbers(keys: Ints, count: int) -> list[int]:
+    """Return the key of each row as an integer of Python, after a check; 0 if the learner has no keys."""
+    return keys.tolist() if len(keys) else [0] * count
+
+
 def checked_keys(core: MetricCore, keys: Ints, count: int) -> Ints:
     """Return the key of each row, or raise. A learner without keys ignores them."""
     if not core.has_keys:
