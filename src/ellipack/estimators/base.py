@@ -71,9 +71,9 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
     @property
     def _turn(self) -> Any:
         """Context manager in which no other thread changes this estimator. See `LearnLock.turn`."""
-        if "_learn_lock" not in self.__dict__:
-            self.__dict__.setdefault("_learn_lock", LearnLock())  # another thread may have set it meanwhile
-        lock: LearnLock = self._learn_lock
+        lock = self.__dict__.get("_learn_lock")
+        if lock is None:
+            lock = self.__dict__.setdefault("_learn_lock", LearnLock())  # another thread may have set it meanwhile
         return lock.turn
 
     @property
