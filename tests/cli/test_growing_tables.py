@@ -136,6 +136,31 @@ def test_rotated_table_is_learned_from_its_first_row(cli: CliRunner, folder: Pat
     assert "has no new rows" in last(cli(*RUN[:-1], "q.csv", folder=folder))
 
 
+@pytest.mark.parametrize("fault", ["no target", "bad first row"])
+@pytest.mark.parametrize("save", [[], ["--save", "new"]])
+def test_failed_run_on_another_table_leaves_the_model_as_it_was(
+    fault: str, save: list[str], cli: CliRunner, folder: Path
+) -> None:
+    rows = rides(ROWS, seed=1)
+    if fault == "no target":
+        write(folder / "other.csv", [row[:-1] for row in rows], COLUMNS[:-1])
+    else:
+        write(folder / "other.csv", [["never", *rows[0][1:]], *rows[1:]])
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    result = cli("run", "other.csv", "--resume", "m", *save, folder=folder)
+    assert (result.code, "saved" in last(result)) == (3, False), result.err
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert "has no new rows" in last(cli(*RUN, folder=folder))
+
+
+def test_failed_run_on_another_table_saves_the_rows_before_the_error(cli: CliRunner, folder: Path) -> None:
+    rows = rides(ROWS, seed=1)
+    write(folder / "other.csv", [*rows[:20], ["never", *rows[20][1:]], *rows[21:]])
+    result = cli("run", "other.csv", "--resume", "m", "--save-every", "20", folder=folder)
+    assert (result.code, "(the 20 rows before it are saved; to resume: " in last(result)) == (3, True), result.err
+    assert load_run(folder / "m").scores.n_rows == HALF + 20
+
+
 @pytest.mark.parametrize("kind", ["csv", "gz", "parquet"])
 def test_renamed_table_continues(kind: str, cli: CliRunner, folder: Path) -> None:
     whole = write(folder / "rides.csv", rides(ROWS))

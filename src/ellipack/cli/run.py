@@ -210,13 +210,21 @@ def _learn_batches(
 def _save(run: Run, options: Options, output: PredictionWriter) -> None:
     """Write predictions to disk, then save the run together with their position."""
     run.output_position = output.sync()
-    if options.model_path and run.scores.n_rows:
+    if options.model_path and _has_rows_to_save(run):
         run.save(options.model_path)
+
+
+def _has_rows_to_save(run: Run) -> bool:
+    """Return whether a run has learned a row, and has read one of its present table.
+
+    Otherwise, the saved run stays as it is: it knows up to which row it has learned the table before.
+    """
+    return run.scores.n_rows > 0 and run.position > 0
 
 
 def _add_resume_hint(error: StreamError, run: Run, options: Options) -> StreamError:
     """Return the error with a note that the rows before it are saved, and how to resume."""
-    if options.model_path is None or not run.scores.n_rows:
+    if options.model_path is None or not _has_rows_to_save(run):
         return error
     return StreamError(
         f"{error} (the {run.position:,} rows before it are saved; to resume: {options.resume_command()})"
@@ -227,7 +235,7 @@ def _report_stop(run: Run, options: Options) -> None:
     message = f"stopped after {run.position:,} rows"
     if options.model_path is None:
         print_message(f"{message}; nothing was saved: use --save MODEL to be able to resume")
-    elif not run.scores.n_rows:
+    elif not _has_rows_to_save(run):
         print_message(f"{message}; nothing was learned, so nothing was saved")
     else:
         print_message(f"{message} and saved; to resume: {options.resume_command()}")
