@@ -8,7 +8,7 @@ import click
 from ellipack.cli.inspect import write_report
 from ellipack.cli.learners import make_learner, use_folder_of_outputs, use_past
 from ellipack.cli.messages import ColumnMessages, SkippedRows, print_message
-from ellipack.cli.options import DEFAULT_LEARNER, Options
+from ellipack.cli.options import DEFAULT_LEARNER, DEFAULT_SAVE_EVERY, Options
 from ellipack.cli.output_lock import lock_output
 from ellipack.cli.paths import check_paths, model_error
 from ellipack.cli.resume import continue_run, load_resumed_run, open_new_table, open_resumed_table
@@ -50,6 +50,7 @@ def run_table(options: Options) -> int:
         0, or 128 plus the number of the signal that stopped the run.
     """
     check_worker_options(options)
+    _check_output_options(options)
     check_paths(options)
     stop = StopSignals()
     with lock_output(options.report):
@@ -63,6 +64,18 @@ def run_table(options: Options) -> int:
         if record is not None:
             _show_result(options, record)
     return 128 + stop.number if stop.number else 0
+
+
+def _check_output_options(options: Options) -> None:
+    """Raise InputError if an option needs an output that the run does not have."""
+    if options.model_path is not None:
+        return
+    if options.keep and options.predictions is None:
+        raise InputError("--keep needs --predictions, or --save to keep the columns when the run is resumed")
+    if options.save_every != DEFAULT_SAVE_EVERY:
+        raise InputError("--save-every needs --save or --resume: this run is not saved")
+    if options.complete:
+        raise InputError("--complete needs --save or --resume: a run that is not saved learns the last line anyway")
 
 
 def _run(options: Options, stop: StopSignals, workers: Workers | None) -> Record | None:

@@ -200,11 +200,13 @@ def check_class_labels(y: Any, name: str = "y") -> NDArray[Any]:
 
 
 def key_columns(by: Any) -> list[str | int]:
-    """Return names and numbers of columns as a list; raise `InputError` if they are neither."""
+    """Return names and numbers of columns as a list; raise `InputError` if they are neither, or not distinct."""
     one = isinstance(by, str | int | np.integer)
     columns: list[Any] = [by] if one else list(by) if isinstance(by, Sequence) else []
     if not columns or not all(isinstance(each, str | int | np.integer) and each is not True for each in columns):
         raise InputError(f"by must be the name or number of a column, or a list of them, got {by!r}")
+    if len(set(columns)) != len(columns):
+        raise InputError(f"columns of by must be distinct, got {', '.join(map(str, columns))}")
     return columns
 
 

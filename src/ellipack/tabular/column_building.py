@@ -217,6 +217,10 @@ def _select_columns(head: TableBatch, target: str, options: ColumnOptions) -> li
         require_column(head, name, role)
     if target in options.drop or target in (options.take or ()):
         raise StreamError(f"{head.source}: the target '{target}' cannot also be taken or dropped")
+    if target in options.cells.trend:
+        raise StreamError(f"{head.source}: the target '{target}' cannot also be a trend")
+    if target in options.cells.time_formats:
+        raise StreamError(f"{head.source}: the target '{target}' cannot have a time format")
     taken, dropped = set(names if options.take is None else options.take), {*options.drop, target}
     chosen = [name for name in names if name in taken and name not in dropped]
     if len(names) == 1:
