@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 
 import click
 
@@ -34,6 +35,8 @@ from ellipack.tabular import (
     TableEncoder,
     TableStream,
 )
+from ellipack.tabular.input_file import format_from_extension
+from ellipack.tabular.table_batch import escape_name
 
 
 def run_table(options: Options) -> int:
@@ -106,8 +109,20 @@ def _run(options: Options, stop: StopSignals, workers: Workers | None) -> Record
         _report_stop(run, options)
         return None
     if not run.scores.n_rows:
-        raise StreamError(f"{source.name} has no row to learn from")
-    return build_record(run, speed)
+        raise _no_row_error(run, options, source)
+    record = build_record(run, speed)
+    return replace(record, source=source.name) if options.more_tables else record
+
+
+def _no_row_error(run: Run, options: Options, source: TableStream) -> StreamError:
+    """Return the error of a table of which no row could be learned."""
+    message = f"{source.name} has no row to learn from"
+    if not run.unlabeled:
+        return StreamError(message)
+    message += f": all {format_count(run.unlabeled, 'value')} of '{escape_name(run.encoder.target)}' are missing"
+    if "excel" in (options.format, format_from_extension(options.table)):
+        message += " (formulas need stored values: save the file in a spreadsheet program)"
+    return StreamError(message)
 
 
 def _start(options: Options, saved: Run | None) -> tuple[Run, TableStream]:

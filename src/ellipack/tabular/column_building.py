@@ -239,7 +239,7 @@ def require_column(batch: TableBatch, name: str, role: str) -> None:
     if len(found) != 1:
         count, names = "several columns" if found else "no column", batch.table.schema.names
         listed = ", ".join(map(escape_name, names[:20])) + (", ..." if len(names) > 20 else "")
-        listed += " (if this is a line above the header, remove it)" if len(names) == 1 else ""
+        listed += " (if this is a line above the header, remove it)" if batch.is_file and len(names) == 1 else ""
         raise StreamError(f"{batch.source} has {count} named {quote_value(name)} ({role}); its columns are: {listed}")
 
 

@@ -234,7 +234,7 @@ class TableStream:
         if unreadable and self._on_error == "stop":
             raise unreadable[0].to_error(self.name)
         table, files = concat_tables([chunk.table for chunk in chunks], self.columns), tuple(self._files)
-        return TableBatch(table, numbers, self.name, unreadable, files, self._unnamed)
+        return TableBatch(table, numbers, self.name, unreadable, files, self._unnamed, is_file=True)
 
 
 def open_table(
