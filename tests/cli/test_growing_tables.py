@@ -136,6 +136,31 @@ def test_rotated_table_is_learned_from_its_first_row(cli: CliRunner, folder: Pat
     assert "has no new rows" in last(cli(*RUN[:-1], "q.csv", folder=folder))
 
 
+@pytest.mark.parametrize("fault", ["no target", "bad first row"])
+@pytest.mark.parametrize("save", [[], ["--save", "new"]])
+def test_failed_run_on_another_table_leaves_the_model_as_it_was(
+    fault: str, save: list[str], cli: CliRunner, folder: Path
+) -> None:
+    rows = rides(ROWS, seed=1)
+    if fault == "no target":
+        write(folder / "other.csv", [row[:-1] for row in rows], COLUMNS[:-1])
+    else:
+        write(folder / "other.csv", [["never", *rows[0][1:]], *rows[1:]])
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    result = cli("run", "other.csv", "--resume", "m", *save, folder=folder)
+    assert (result.code, "saved" in last(result)) == (3, False), result.err
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert "has no new rows" in last(cli(*RUN, folder=folder))
+
+
+def test_failed_run_on_another_table_saves_the_rows_before_the_error(cli: CliRunner, folder: Path) -> None:
+    rows = rides(ROWS, seed=1)
+    write(folder / "other.csv", [*rows[:20], ["never", *rows[20][1:]], *rows[21:]])
+    result = cli("run", "other.csv", "--resume", "m", "--save-every", "20", folder=folder)
+    assert (result.code, "(the 20 rows before it are saved; to resume: " in last(result)) == (3, True), result.err
+    assert load_run(folder / "m").scores.n_rows == HALF + 20
+
+
 @pytest.mark.parametrize("kind", ["csv", "gz", "parquet"])
 def test_renamed_table_continues(kind: str, cli: CliRunner, folder: Path) -> None:
     whole = write(folder / "rides.csv", rides(ROWS))
@@ -166,6 +191,53 @@ def test_table_that_only_begins_like_the_one_learned_is_refused(damage: str, cli
     message = "rides.csv begins with the rows that were learned, but the last ones before row 151 have changed or are"
     assert (result.code, message in result.err) == (3, True)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("changed", [0, 40])
+def test_table_that_only_ends_like_the_one_learned_is_refused(changed: int, cli: CliRunner, folder: Path) -> None:
+    rows = rides(ROWS)
+    rows[changed][1] = "99.0"
+    write(folder / "rides.csv", rows)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    result = cli(*RUN, folder=folder)
+    assert (result.code, last(result)) == (
+        3,
+        "ellipack: rides.csv has the last rows that were learned, before row 151, but some of its first 100 "
+        "rows have changed: restore them, or learn the table under another name",
+    )
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    shutil.copy(folder / "rides.csv", folder / "other.csv")
+    result = cli("run", "other.csv", *RUN[2:-1], "q.csv", folder=folder)
+    assert (result.code, "from the first row of other.csv" in last(result)) == (0, True), result.err
+
+
+@pytest.mark.parametrize("rows", [1, 30, ROWS])
+@pytest.mark.parametrize("kind", ["csv", "gz", "ndjson", "parquet"])
+def test_rotated_table_of_any_format_and_length_is_learned(
+    kind: str, rows: int, cli: CliRunner, tmp_path: Path
+) -> None:
+    """The rotated table may end before the rows that would be compared."""
+    name = f"rides.{ {'gz': 'csv.gz'}.get(kind, kind) }"
+
+    def write_table(lines: list[list[str]]) -> None:
+        columns = {name: [row[i] or None for row in lines] for i, name in enumerate(COLUMNS)}
+        match kind:
+            case "csv":
+                write(tmp_path / name, lines)
+            case "gz":
+                (tmp_path / name).write_bytes(gzip.compress(write(tmp_path / "text", lines).read_bytes()))
+            case "ndjson":
+                objects = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+                (tmp_path / name).write_text("".join(f"{json.dumps(each)}\n" for each in objects))
+            case "parquet":
+                parquet.write_table(pa.table(columns), tmp_path / name)
+
+    run = "run", name, "-t", TARGET, "--save", "m", "--resume", "m"
+    for seed, count in enumerate((ROWS, rows)):
+        write_table(rides(count, seed=seed))
+        result = cli(*run, folder=tmp_path)
+        assert result.code == 0, result.err
+    assert load_run(tmp_path / "m").scores.n_rows == ROWS + rows
 
 
 def test_predictions_of_a_saved_run_are_not_overwritten_by_those_of_another_table(

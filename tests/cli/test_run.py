@@ -252,8 +252,31 @@ def test_table_without_usable_rows_is_an_error(cli: CliRunner, tmp_path: Path) -
     run = "run", "rides.csv", "--kind", "duration=number", "--target", TARGET, "--save", "m"
     result = cli(*run, "--on-error", "skip", folder=tmp_path)
     assert (result.code, result.out) == (3, "")
-    assert result.err.splitlines()[-1] == "ellipack: rides.csv has no row to learn from"
+    message = "rides.csv has no row to learn from: all 2 values of 'duration' are missing"
+    assert result.err.splitlines()[-1] == f"ellipack: {message}"
     assert not (tmp_path / "m").exists()
+
+
+def test_formulas_without_stored_values_are_the_reason_why_no_row_is_learned(cli: CliRunner, tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in [["km", "duration"], *([t * t % 7, f"=2*A{t + 2}"] for t in range(30))]:
+        book.active.append(row)
+    book.save(tmp_path / "rides.xlsx")
+    result = cli("run", "rides.xlsx", "--target", TARGET, folder=tmp_path)
+    assert (result.code, result.err.splitlines()[-1]) == (
+        3,
+        "ellipack: rides.xlsx has no row to learn from: all 30 values of 'duration' are missing "
+        "(formulas need stored values: save the file in a spreadsheet program)",
+    )
+
+
+def test_result_of_several_files_names_them(cli: CliRunner, tmp_path: Path) -> None:
+    for i in range(3):
+        write(tmp_path / f"p{i}.csv", rides(40, seed=i))
+    result = cli("run", "p0.csv", "p1.csv", "p2.csv", "--target", TARGET, "--report", "r.html", folder=tmp_path)
+    assert result.out.startswith(f"MetricRegressor on p0.csv and 2 more, target {TARGET}\n"), result.err
+    assert "p0.csv and 2 more" in (tmp_path / "r.html").read_text()
 
 
 def test_one_row_is_enough(cli: CliRunner, tmp_path: Path) -> None:

@@ -94,7 +94,10 @@ def test_bad_labels_are_errors_and_missing_ones_are_not(cli: CliRunner, tmp_path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--keep", "no"), "a column that is kept must be one of the columns of rides.csv: ride, when, "),
+        (
+            ("--keep", "no", "--predictions", "p.csv"),
+            "a column that is kept must be one of the columns of rides.csv: ride, when, ",
+        ),
         (("--id", "no"), "the id column must be one of the columns of rides.csv: ride, when, "),
         (("--min", "3", "--max", "2"), "the minimum must be at most the maximum, 2, got 3"),
         (("--min", "inf"), "the minimum must be a number"),

@@ -24,6 +24,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "class of a learner": ({"learner": MetricRegressor}, "learner must be a regressor of ellipack, .*, got <class"),
     "by": ({"by": 1.5}, "by must be the name of a column, or a list of names, got 1.5"),
+    "by names a column twice": ({"by": ["cat", "cat"]}, "columns of by must be distinct, got cat, cat"),
     "by without a past": (
         {"by": "cat", "learner": RescaledRegressor(PackingRegressor())},
         "by needs a MetricRegressor or a KeyedRegressor as learner, got a RescaledRegressor",
@@ -75,6 +76,18 @@ def test_parameters_are_refused_by_name_rule_and_value(name: str, tmp_path: Path
         with pytest.raises(InputError, match=message):
             model.fit(table())
         assert not hasattr(model, "run_")
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (CellOptions(trend=("y",)), "the target 'y' cannot also be a trend"),
+        (CellOptions(time_formats={"y": "iso"}), "the target 'y' cannot have a time format"),
+    ],
+)
+def test_the_target_is_not_a_time(cells: CellOptions, message: str) -> None:
+    with pytest.raises(StreamError, match=message):
+        ellipack.run(table(), target="y", cells=cells)
 
 
 def test_the_target_of_a_stream_is_not_guessed() -> None:

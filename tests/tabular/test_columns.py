@@ -337,6 +337,11 @@ def test_columns_without_a_name_are_said_unless_they_are_left_out() -> None:
     assert (taken.column_names, taken.left_out, taken.warnings) == (["y", "a", "b"], [], [])
 
 
+def test_no_title_is_supposed_above_the_only_column_of_a_data_frame() -> None:
+    with pytest.raises(StreamError, match=r"columns are: z$"):
+        TableEncoder.from_head(TableBatch.from_table(pa.table({"z": [1.0]})), "y")
+
+
 def test_a_title_above_the_header_is_supposed_if_there_is_a_single_column(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("My export\na;b;y\n1;2;3\n")
     with (

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyarrow import feather
+from pyarrow import feather, parquet
 
-from ellipack.errors import DomainError, StreamError
+from ellipack.errors import DomainError, InputError, StreamError
 from ellipack.tabular import FileOptions, TableEncoder, open_table
 from ellipack.tabular.table_batch import to_strings
 
@@ -43,6 +43,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "t.json": lambda path: path.write_text(json.dumps(ROWS, indent=1)),
     "array.ndjson": lambda path: path.write_text(json.dumps(ROWS)),
     "t.feather": lambda path: feather.write_feather(pa.Table.from_pylist(ROWS), path, chunksize=70),
+    "t.parquet": lambda path: parquet.write_table(pa.Table.from_pylist(ROWS), path),
     "t.db": write_sqlite,
 }
 
@@ -116,6 +117,29 @@ def test_delimiter_and_sheet_are_chosen(tmp_path: Path) -> None:
         read(str(tmp_path / "t.db"))
     with pytest.raises(StreamError, match=r"t.db has no table 'x': choose one with --sheet: rides, other"):
         read(str(tmp_path / "t.db"), sheet="x")
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("t.csv", "csv"),
+        ("t.csv.xz", "csv"),
+        ("t.json", "json"),
+        ("array.ndjson", "ndjson"),
+        ("t.feather", "feather"),
+        ("t.parquet", "parquet"),
+        ("t.db", "sqlite"),
+    ],
+)
+def test_delimiter_and_sheet_are_refused_where_they_do_not_apply(name: str, format: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    WRITERS[name](path)
+    if format != "csv":
+        with pytest.raises(InputError, match=f"--delimiter needs a CSV file, but .*{name} is {format}"):
+            read(str(path), delimiter=";")
+    if format != "sqlite":
+        with pytest.raises(InputError, match=f"--sheet needs an Excel file or a database, but .*{name} is {format}"):
+            read(str(path), sheet="rides")
 
 
 def test_excel_files_are_read_if_openpyxl_is_installed(tmp_path: Path) -> None:

@@ -155,6 +155,10 @@ BAD = {
     ),
     "latin_header.csv": ("a,é\n1,2\n".encode("latin1"), "the header is not valid UTF-8: convert the file, with iconv"),
     "utf16.csv": ("a,b\n1,2\n".encode("utf-16-le"), "is not text in UTF-8 .* iconv -f UTF-16 -t UTF-8"),
+    "comments.csv": (
+        b"# My export\n# of 2026\na,b,y\n1,2,3\n",
+        "row 2: has 3 fields where the header has 1 .are there lines above the header. remove them.: 'a,b,y'",
+    ),
     "title.csv": (b"My export\n\na,b,y\n1,2,3\n", "row 1: has 3 fields where the header has 1 .are there lines above"),
     "picture.csv": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, "is not text in UTF-8"),
     "open.csv": (b'a,b\n1,2\n3,"4\n5,6\n', "row 2: opens a quote that is never closed: fix it"),

@@ -16,6 +16,7 @@ from ellipack.estimators import (
     RescaledRegressor,
 )
 from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.input_checks import key_columns
 from ellipack.metric import LocalSlopes
 from ellipack.tabular import TableStream
 
@@ -53,7 +54,7 @@ def use_past(learner: StreamingRegressor[Any], options: Options, table: TableStr
             columns = ", ".join(table.columns)
             raise InputError(f"--by must be one of the columns of {table.name}: {columns}, got {name!r}")
     if options.by:
-        learner.set_params(by=list(options.by))
+        learner.set_params(by=key_columns(options.by))
     if not options.past and isinstance(learner, KeyedRegressor):
         learner.set_params(pooled=MetricRegressor(past=False))
     elif not options.past:

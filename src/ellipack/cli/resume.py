@@ -77,25 +77,45 @@ def _open_where_it_continues(options: Options, run: Run) -> TableStream:
     Raises
     ------
     StreamError
-        If a table of the same name has the same first rows, but not the rows up to that position.
+        If a table of the same name has only the first or only the last ones of these rows, at the same place.
     """
-    if options.table == "-" or run.source == "-" or not _has_same_start(options, run):
-        named = [*run.encoder.column_names, *run.options.kept_columns, *options.by]
-        return open_stream(options, later_columns=named, run=run)
+    if "-" in (options.table, run.source):
+        return _open_other_table(options, run)
+    is_same_name = _is_same_name(options, run)
+    has_same_start = _has_same_start(options, run)
+    if not has_same_start and not is_same_name:
+        return _open_other_table(options, run)
     source = open_stream(options, max(0, run.position - WINDOW_ROWS), run=run)
     try:
-        if run.fingerprint.has_same_end(source.skip_to(run.position), run.encoder.column_names):
-            return source
+        has_same_end = run.fingerprint.has_same_end(source.skip_to(run.position), run.encoder.column_names)
     except BaseException:
         source.close()
         raise
+    if has_same_start and has_same_end:
+        return source
     source.close()
-    if os.path.abspath(options.table) == os.path.abspath(run.source):
+    if is_same_name and has_same_start:
         raise StreamError(
             f"{source.name} begins with the rows that were learned, but the last ones before row "
             f"{run.position + 1:,} have changed or are missing: restore them, or learn the table under another name"
         )
-    return open_stream(options, run=run)
+    if has_same_end:
+        raise StreamError(
+            f"{source.name} has the last rows that were learned, before row {run.position + 1:,}, but some of its "
+            f"first {WINDOW_ROWS} rows have changed: restore them, or learn the table under another name"
+        )
+    return _open_other_table(options, run)
+
+
+def _open_other_table(options: Options, run: Run) -> TableStream:
+    """Open a table that the run has not learned."""
+    named = [*run.encoder.column_names, *run.options.kept_columns, *options.by]
+    return open_stream(options, later_columns=named, run=run)
+
+
+def _is_same_name(options: Options, run: Run) -> bool:
+    """Return whether the table has the name of the one that the run has learned."""
+    return os.path.abspath(options.table) == os.path.abspath(run.source)
 
 
 def continue_run(run: Run, options: Options, skipped_rows: int) -> None:
@@ -117,8 +137,9 @@ def continue_run(run: Run, options: Options, skipped_rows: int) -> None:
 
 
 def _start_other_table(run: Run, options: Options, message: str) -> None:
-    is_same_name = os.path.abspath(options.table) == os.path.abspath(run.source)
-    reason = "its first rows are not those that were learned" if is_same_name else f"it was trained on {run.source}"
+    reason = f"it was trained on {run.source}"
+    if _is_same_name(options, run):
+        reason = "its first rows are not those that were learned"
     if holds_predictions(options.predictions, run.output_position):
         raise InputError(
             f"--predictions must be another file for another table ({reason}), got {options.predictions!r}, "

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 
 import click
 
 from ellipack.cli.inspect import write_report
 from ellipack.cli.learners import make_learner, use_folder_of_outputs, use_past
 from ellipack.cli.messages import ColumnMessages, SkippedRows, print_message
-from ellipack.cli.options import DEFAULT_LEARNER, Options
+from ellipack.cli.options import DEFAULT_LEARNER, DEFAULT_SAVE_EVERY, Options
 from ellipack.cli.output_lock import lock_output
 from ellipack.cli.paths import check_paths, model_error
 from ellipack.cli.resume import continue_run, load_resumed_run, open_new_table, open_resumed_table
@@ -34,6 +35,8 @@ from ellipack.tabular import (
     TableEncoder,
     TableStream,
 )
+from ellipack.tabular.input_file import format_from_extension
+from ellipack.tabular.table_batch import escape_name
 
 
 def run_table(options: Options) -> int:
@@ -50,6 +53,7 @@ def run_table(options: Options) -> int:
         0, or 128 plus the number of the signal that stopped the run.
     """
     check_worker_options(options)
+    _check_output_options(options)
     check_paths(options)
     stop = StopSignals()
     with lock_output(options.report):
@@ -63,6 +67,18 @@ def run_table(options: Options) -> int:
         if record is not None:
             _show_result(options, record)
     return 128 + stop.number if stop.number else 0
+
+
+def _check_output_options(options: Options) -> None:
+    """Raise InputError if an option needs an output that the run does not have."""
+    if options.model_path is not None:
+        return
+    if options.keep and options.predictions is None:
+        raise InputError("--keep needs --predictions, or --save to keep the columns when the run is resumed")
+    if options.save_every != DEFAULT_SAVE_EVERY:
+        raise InputError("--save-every needs --save or --resume: this run is not saved")
+    if options.complete:
+        raise InputError("--complete needs --save or --resume: a run that is not saved learns the last line anyway")
 
 
 def _run(options: Options, stop: StopSignals, workers: Workers | None) -> Record | None:
@@ -93,8 +109,20 @@ def _run(options: Options, stop: StopSignals, workers: Workers | None) -> Record
         _report_stop(run, options)
         return None
     if not run.scores.n_rows:
-        raise StreamError(f"{source.name} has no row to learn from")
-    return build_record(run, speed)
+        raise _no_row_error(run, options, source)
+    record = build_record(run, speed)
+    return replace(record, source=source.name) if options.more_tables else record
+
+
+def _no_row_error(run: Run, options: Options, source: TableStream) -> StreamError:
+    """Return the error of a table of which no row could be learned."""
+    message = f"{source.name} has no row to learn from"
+    if not run.unlabeled:
+        return StreamError(message)
+    message += f": all {format_count(run.unlabeled, 'value')} of '{escape_name(run.encoder.target)}' are missing"
+    if "excel" in (options.format, format_from_extension(options.table)):
+        message += " (formulas need stored values: save the file in a spreadsheet program)"
+    return StreamError(message)
 
 
 def _start(options: Options, saved: Run | None) -> tuple[Run, TableStream]:
@@ -210,13 +238,21 @@ def _learn_batches(
 def _save(run: Run, options: Options, output: PredictionWriter) -> None:
     """Write predictions to disk, then save the run together with their position."""
     run.output_position = output.sync()
-    if options.model_path and run.scores.n_rows:
+    if options.model_path and _has_rows_to_save(run):
         run.save(options.model_path)
+
+
+def _has_rows_to_save(run: Run) -> bool:
+    """Return whether a run has learned a row, and has read one of its present table.
+
+    Otherwise, the saved run stays as it is: it knows up to which row it has learned the table before.
+    """
+    return run.scores.n_rows > 0 and run.position > 0
 
 
 def _add_resume_hint(error: StreamError, run: Run, options: Options) -> StreamError:
     """Return the error with a note that the rows before it are saved, and how to resume."""
-    if options.model_path is None or not run.scores.n_rows:
+    if options.model_path is None or not _has_rows_to_save(run):
         return error
     return StreamError(
         f"{error} (the {run.position:,} rows before it are saved; to resume: {options.resume_command()})"
@@ -227,7 +263,7 @@ def _report_stop(run: Run, options: Options) -> None:
     message = f"stopped after {run.position:,} rows"
     if options.model_path is None:
         print_message(f"{message}; nothing was saved: use --save MODEL to be able to resume")
-    elif not run.scores.n_rows:
+    elif not _has_rows_to_save(run):
         print_message(f"{message}; nothing was learned, so nothing was saved")
     else:
         print_message(f"{message} and saved; to resume: {options.resume_command()}")

@@ -225,11 +225,13 @@ def _as_int64(array: NDArray[Any], name: str) -> NDArray[np.int64]:
 
 
 def key_columns(by: Any) -> list[str | int]:
-    """Return names and numbers of columns as a list; raise `InputError` if they are neither."""
+    """Return names and numbers of columns as a list; raise `InputError` if they are neither, or not distinct."""
     one = isinstance(by, str | int | np.integer)
     columns: list[Any] = [by] if one else list(by) if isinstance(by, Sequence) else []
     if not columns or not all(isinstance(each, str | int | np.integer) and type(each) is not bool for each in columns):
         raise InputError(f"by must be the name or number of a column, or a list of them, got {by!r}")
+    if len(set(columns)) != len(columns):
+        raise InputError(f"columns of by must be distinct, got {', '.join(map(str, columns))}")
     return columns
 
 

@@ -217,6 +217,10 @@ def _select_columns(head: TableBatch, target: str, options: ColumnOptions) -> li
         require_column(head, name, role)
     if target in options.drop or target in (options.take or ()):
         raise StreamError(f"{head.source}: the target '{target}' cannot also be taken or dropped")
+    if target in options.cells.trend:
+        raise StreamError(f"{head.source}: the target '{target}' cannot also be a trend")
+    if target in options.cells.time_formats:
+        raise StreamError(f"{head.source}: the target '{target}' cannot have a time format")
     taken, dropped = set(names if options.take is None else options.take), {*options.drop, target}
     chosen = [name for name in names if name in taken and name not in dropped]
     if len(names) == 1:
@@ -235,7 +239,7 @@ def require_column(batch: TableBatch, name: str, role: str) -> None:
     if len(found) != 1:
         count, names = "several columns" if found else "no column", batch.table.schema.names
         listed = ", ".join(map(escape_name, names[:20])) + (", ..." if len(names) > 20 else "")
-        listed += " (if this is a line above the header, remove it)" if len(names) == 1 else ""
+        listed += " (if this is a line above the header, remove it)" if batch.is_file and len(names) == 1 else ""
         raise StreamError(f"{batch.source} has {count} named {quote_value(name)} ({role}); its columns are: {listed}")
 
 

@@ -225,7 +225,7 @@ def _describe_ragged_row(row: csv.InvalidRow, is_first: bool) -> str:
     hint = ""
     if "\n" in row.text.strip():
         hint = " (is a quote left open?)"
-    elif is_first and row.actual_columns > row.expected_columns:
+    elif (is_first or row.expected_columns == 1) and row.actual_columns > row.expected_columns:
         hint = " (are there lines above the header? remove them)"
     fields = f"has {row.actual_columns:,} fields where the header has {row.expected_columns:,}"
     return f"{fields}{hint}: {quote_value(row.text)}"

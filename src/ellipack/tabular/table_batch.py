@@ -231,6 +231,8 @@ class TableBatch:
         Where files start, if the source is several of them.
     unnamed : tuple of str, default ()
         Columns that have no name in the source, by the names that `name_columns` gives them.
+    is_file : bool, default False
+        Whether the source is a file, which may have lines above its header.
 
     Examples
     --------
@@ -245,6 +247,7 @@ class TableBatch:
     unreadable_rows: tuple[BadRow, ...] = ()
     files: tuple[FileStart, ...] = ()
     unnamed: tuple[str, ...] = ()
+    is_file: bool = False
 
     @classmethod
     def from_table(cls, table: pa.Table | pa.RecordBatch, source: str = "table", first: int = 1) -> "TableBatch":

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from ellipack.choices import ON_ERROR_CHOICES, TABLE_FORMATS
-from ellipack.errors import DomainError, StreamError
+from ellipack.errors import DomainError, InputError, StreamError
 from ellipack.tabular.csv_reader import CsvReader
 from ellipack.tabular.file_types import detect_binary_format
 from ellipack.tabular.input_file import (
@@ -234,7 +234,7 @@ class TableStream:
         if unreadable and self._on_error == "stop":
             raise unreadable[0].to_error(self.name)
         table, files = concat_tables([chunk.table for chunk in chunks], self.columns), tuple(self._files)
-        return TableBatch(table, numbers, self.name, unreadable, files, self._unnamed)
+        return TableBatch(table, numbers, self.name, unreadable, files, self._unnamed, is_file=True)
 
 
 def open_table(
@@ -285,6 +285,8 @@ def open_table(
         If the file cannot be read, or at an unreadable row if `on_error` is "stop".
     DomainError
         If an argument is out of range.
+    InputError
+        If a delimiter or a sheet is given for a file that has none.
 
     Examples
     --------
@@ -331,6 +333,8 @@ def _open_reader(
     """Return the reader for a format; detect the format if it is None."""
     name = display_name(path)
     format = format or detect_binary_format(path, name) or format_from_extension(path)
+    if format is not None:
+        _check_file_options(options, format, name)
     if format in ("feather", "excel", "sqlite", "duckdb"):
         check_is_file(path, format)
         return open_whole_table(path, name, format, options.sheet)
@@ -342,6 +346,7 @@ def _open_reader(
         if format in (None, "ndjson"):
             detected = detect_format(content, path)
             format = detected if format is None or detected == "json" else format
+            _check_file_options(options, format, name)
         check_is_text(content, path)
         if format == "json":
             content, format = Utf8Reader(JsonArrayFile(content, name), name), "ndjson"
@@ -359,6 +364,14 @@ def _open_reader(
     except BaseException:
         content.close()
         raise
+
+
+def _check_file_options(options: FileOptions, format: str, name: str) -> None:
+    """Raise InputError if the delimiter or the sheet is given for a file that has none."""
+    if options.delimiter is not None and format not in ("csv", "tsv"):
+        raise InputError(f"--delimiter needs a CSV file, but {name} is {format}")
+    if options.sheet is not None and format not in ("excel", "sqlite", "duckdb"):
+        raise InputError(f"--sheet needs an Excel file or a database, but {name} is {format}")
 
 
 def _open_parquet(file: ReadableFile, name: str, skip_rows: int) -> Reader:
