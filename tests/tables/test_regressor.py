@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import ellipack
-from ellipack import MetricRegressor, TableRegressor
+from ellipack import KeyedRegressor, MetricRegressor, TableRegressor
 from ellipack.errors import EllipackError, InputError, KindError, NonFiniteError, StreamError, TableWarning
 from ellipack.evaluation.run import load_run
 from ellipack.tables.frames import to_arrow
@@ -157,6 +157,12 @@ def test_bad_rows_name_the_cell_and_change_nothing(folder: Path, tmp_path: Path)
         (lambda: TableRegressor("a").fit(3), "X must be a data frame, an Arrow table, a dictionary of columns"),
         (lambda: TableRegressor("a").fit(np.ones(3)), "or an iterator of these, got ndarray of shape (3,)"),
         (lambda: TableRegressor("y", by="c").fit({"a": [1], "y": [1]}), "by must be one of the columns of table: a, y"),
+        (lambda: TableRegressor("y", by="y").fit({"a": [1], "y": [1]}), "by must not be the target, because a row is"),
+        (lambda: TableRegressor(by=["a", "y"]).fit({"a": [1]}, [1]), "by must not be the target, because a row is"),
+        (
+            lambda: ellipack.run({"a": [1], "y": [1]}, "y", learner=KeyedRegressor("y")),
+            "by must not be the target, because a row is predicted without it, got 'y'",
+        ),
         (lambda: TableRegressor("y", minimum=3, maximum=2).fit({"a": [1], "y": [1]}), "the minimum must be at most"),
         (lambda: TableRegressor("y", id_column="c").fit({"a": [1], "y": [1]}), "the id column must be one of"),
     ],

@@ -589,6 +589,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         for name in [] if by is None else key_columns(by):
             if name not in names:
                 raise InputError(f"by must be one of the columns of {SOURCE}: {', '.join(names)}, got {name!r}")
+            if name == target:
+                raise InputError(f"by must not be the target, because a row is predicted without it, got {name!r}")
         return Run(learner, encoder, SOURCE, options=options)
 
     def _labels(self, tables: Iterable[Any]) -> Floats:
