@@ -156,7 +156,8 @@ def infer_kind(
         number = find_number_format(values, options.separators, usual)
     is_number = is_numeric_type(sample.cells.type) or _is_enough(number.share, len(values))
     if sample.name in options.time_formats:
-        kind, times = "time", FoundTimes(TimeFormat(options.time_formats[sample.name]), 1.0)
+        kind = "time"
+        times = FoundTimes(TimeFormat(options.time_formats[sample.name]).with_zone_of(values), 1.0)
     elif kind == "time" or (kind is None and not is_number):
         times = _find_times(sample, usual_times)
     elif kind is None and (format := find_numeric_times(sample.name, values)):
