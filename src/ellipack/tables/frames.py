@@ -142,7 +142,10 @@ def _append(table: pa.Table, other: pa.Table) -> pa.Table:
 def with_labels(table: pa.Table, labels: Any, name: str) -> pa.Table:
     """Return a table with a column of labels."""
     if name in table.schema.names:
-        raise InputError(f"X must not have the column {name!r}, if y holds the labels: drop it, or omit y")
+        raise InputError(
+            f"X must not have the column {name!r}, if y holds the labels: omit y, or use TableRegressor() without a "
+            "target and leave the column out of X; scoring= of scikit-learn needs labels as y"
+        )
     column = _to_column(labels, name)
     if len(column) != table.num_rows:
         raise ShapeError(f"y must hold one label per row, {table.num_rows:,}, got {len(column):,}")
