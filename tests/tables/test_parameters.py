@@ -54,7 +54,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "id_column": ({"id_column": ["cat"]}, r"id_column must be the name of a column, got \['cat'\]"),
     "on_error": ({"on_error": None}, "on_error must be one of stop, skip, got None"),
     "keep": ({"keep": 1.5}, "keep must be the name of a column, or a list of names, got 1.5"),
-    "coverage": ({"coverage": "high"}, "coverage must hold real numbers, got str"),
+    "coverage": ({"coverage": "high"}, "coverage must hold real numbers, got 'high'"),
     "workers": ({"workers": 4}, r"workers must be ellipack.Workers\(executor\) or None, got 4"),
 }
 

@@ -191,9 +191,10 @@ def _from_array(values: Any) -> pa.Table:
 
 def _no_table(values: Any) -> InputError:
     shape = f" of shape {values.shape}" if isinstance(values, np.ndarray) else ""
+    remedy = ": X.collect() makes it a data frame" if hasattr(values, "collect") else ""  # a lazy frame of polars
     return InputError(
         "X must be a data frame, an Arrow table, a dictionary of columns, a list of dictionaries, a two-dimensional "
-        f"array or an iterator of these, got {type(values).__name__}{shape}"
+        f"array or an iterator of these, got {type(values).__name__}{shape}{remedy}"
     )
 
 
