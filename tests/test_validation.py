@@ -1,4 +1,5 @@
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse
 
@@ -36,8 +37,15 @@ def test_rows_of_any_type_become_contiguous_floats(values: object) -> None:
         ([[np.nan]], NonFiniteError, "X must be finite, got NaN at row 0, column 0: fill in or drop"),
         ([[1.0, -np.inf]], NonFiniteError, "X must be finite, got -inf at row 0, column 1$"),
         ([["1.5x"]], InputError, "X must hold real numbers"),
-        ([["1.5"]], KindError, "X must hold real numbers, got str"),
-        ([[b"1.5"]], KindError, "X must hold real numbers, got bytes"),
+        ([["1.5"]], KindError, "X must hold real numbers, got '1.5' at row 0, column 0"),
+        ([[b"1.5"]], KindError, "X must hold real numbers, got b'1.5' at row 0, column 0"),
+        ([[1.0, 2.0], [3.0, "high"]], KindError, "X must hold real numbers, got 'high' at row 1, column 1"),
+        (np.array([["1.5"], ["2"]]), KindError, "X must hold real numbers, got '1.5' at row 0, column 0"),
+        (
+            pl.LazyFrame({"a": [1.0]}),
+            InputError,
+            r"X must hold real numbers, got a LazyFrame: X\.collect\(\) computes it",
+        ),
         (np.array([[1.0, "1.5"]], dtype=object), KindError, "X must hold real numbers, got '1.5' at row 0, column 1"),
         (np.array([[{}]], dtype=object), KindError, "X must hold real numbers: .*not 'dict'"),
         (scipy.sparse.eye_array(3), KindError, "X must be dense, got the sparse dia_array"),
@@ -55,6 +63,20 @@ def test_rows_of_any_type_become_contiguous_floats(values: object) -> None:
 def test_invalid_tables_are_refused(values: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         validation.check_rows(values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a"] * 5, "y must hold real numbers, got 'a' at row 0$"),
+        ([1.0, "12", 3.0], "y must hold real numbers, got '12' at row 1$"),
+        (np.array([f"{k}.5" for k in range(300)]), "y must hold real numbers, got '0.5' at row 0$"),
+        ("0.9", "y must hold real numbers, got '0.9'$"),
+    ],
+)
+def test_text_is_refused_with_its_first_value(values: object, message: str) -> None:
+    with pytest.raises(KindError, match=message):
+        validation.as_floats(values, "y")  # type: ignore[arg-type]
 
 
 def test_only_read_only_arrays_are_copied() -> None:

@@ -58,6 +58,8 @@ def as_floats(values: ArrayLike, name: str) -> Floats:
         If `values` holds text, dates or complex numbers, or is sparse or masked.
     NonFiniteError
         If an entry is None or pandas' missing value.
+    InputError
+        If `values` is a lazy frame of polars, or cannot be converted.
 
     Examples
     --------
@@ -65,9 +67,11 @@ def as_floats(values: ArrayLike, name: str) -> Floats:
     array([1., 2.])
     """
     if type(values) is not np.ndarray:
-        _refuse_masked_and_sparse(values, name)
+        _refuse_other_containers(values, name)
     try:
         array = np.asarray(values)
+        if array.dtype.kind in "US":  # NumPy makes text of numbers beside text
+            _refuse_other_types(np.asarray(values, dtype=object), name)
         _refuse_other_types(array, name)
         with np.errstate(over="ignore"):  # an overflow gives an infinity, which check_finite refuses
             made = np.asarray(array, dtype=np.float64, order="C")
@@ -80,8 +84,13 @@ def as_floats(values: ArrayLike, name: str) -> Floats:
     return made if made.flags.writeable and made.flags.aligned else made.copy()
 
 
-def _refuse_masked_and_sparse(values: object, name: str) -> None:
-    """Raise if `values` is masked or sparse: NumPy would ignore the mask, and see one object in a sparse matrix."""
+def _refuse_other_containers(values: object, name: str) -> None:
+    """Raise if `values` is masked, sparse or lazy.
+
+    NumPy would ignore the mask, and see one object in a sparse matrix or in a lazy frame of polars.
+    """
+    if hasattr(values, "collect"):
+        raise InputError(f"{name} must hold real numbers, got a {type(values).__name__}: {name}.collect() computes it")
     if isinstance(values, np.ma.MaskedArray):
         raise KindError(f"{name} must hold real numbers, got a masked array: fill in or drop masked values")
     sparse = sys.modules.get("scipy.sparse")  # not imported here, because that is slow and a sparse matrix implies it

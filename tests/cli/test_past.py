@@ -111,6 +111,8 @@ def test_following_rows_use_the_labels_of_the_file(cli: CliRunner, folder: Path,
     ("arguments", "message"),
     [
         (["--by", "store"], "--by must be one of the columns of all.csv: shop, price, units"),
+        (["--by", "units"], "--by must not be the target, because a row is predicted without it, got 'units'"),
+        (["--learner", "keyed", "--by", "shop", "--by", "units"], "--by must not be the target"),
         (["--by", "shop", "--no-past"], "--by needs the past: omit --no-past"),
         (["--by", "shop", "--learner", "packing"], "--by needs --learner metric"),
         (["--set", "past=9"], "past must be an integer from 0 to 8, got 9"),

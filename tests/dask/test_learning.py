@@ -302,6 +302,8 @@ def test_columns_that_cannot_be_learned_are_named(client: Client, frame: pd.Data
         progressive(model(), rows, target="y", workers=cluster_workers(client))
     with pytest.raises(InputError, match="columns must contain 'z', got a, b, c, store, y"):
         progressive(model(by="store"), rows, target="z", workers=cluster_workers(client))
+    with pytest.raises(InputError, match="by must not be the target, because a row is predicted without it, got 'y'"):
+        progressive(model(by=["store", "y"]), rows, target="y", workers=cluster_workers(client))
     with pytest.raises(InputError, match="target must be the name"):
         progressive(model(), rows, workers=cluster_workers(client))
     with pytest.raises(InputError, match="y must be a Dask array"):

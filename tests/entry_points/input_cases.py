@@ -151,8 +151,12 @@ TABLE: dict[str, InputCase] = {
     ),
     "text": InputCase(last("high"), Refused(KindError, r"X must hold real numbers, got 'high' at row \d+, column 1")),
     "a number as text": InputCase(last("0.1"), Refused(KindError, r"X must hold real numbers, got '0.1' at row \d+")),
-    "all text": InputCase(rows(lambda X: X.astype(str)), Refused(KindError, "X must hold real numbers, got str")),
-    "bytes": InputCase(rows(lambda X: X.astype(bytes)), Refused(KindError, "X must hold real numbers, got bytes")),
+    "all text": InputCase(
+        rows(lambda X: X.astype(str)), Refused(KindError, r"X must hold real numbers, got '.*' at row 0, column 0")
+    ),
+    "bytes": InputCase(
+        rows(lambda X: X.astype(bytes)), Refused(KindError, r"X must hold real numbers, got b'.*' at row 0, column 0")
+    ),
     "dates": InputCase(
         rows(lambda X: X.astype("M8[s]")), Refused(KindError, "X must hold real numbers, got datetime64")
     ),

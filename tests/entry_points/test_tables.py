@@ -89,7 +89,12 @@ REFUSED: dict[str, Refusal] = {
     "a vector": (instead(np.ones(3)), InputError, f"{NO_TABLE}.*got ndarray", tuple(VERBS)),
     "a series": (instead(pd.Series([1.0])), InputError, f"{NO_TABLE}.*got Series", tuple(VERBS)),
     "sparse": (instead(scipy.sparse.eye(3)), InputError, f"{NO_TABLE}.*got dia_", tuple(VERBS)),
-    "a lazy frame": (instead(pl.LazyFrame({"a": [1]})), InputError, f"{NO_TABLE}.*got LazyFrame", tuple(VERBS)),
+    "a lazy frame": (
+        instead(pl.LazyFrame({"a": [1]})),
+        InputError,
+        rf"{NO_TABLE}.*got LazyFrame: X.collect\(\) makes",
+        tuple(VERBS),
+    ),
     "equal names": (
         instead(pd.DataFrame([[1, 2]], columns=["a", "a"])),
         InputError,

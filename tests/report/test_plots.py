@@ -17,7 +17,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
 import ellipack.report
-from ellipack import GradientOuterProduct, LocalSlopes, MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack import (
+    GradientOuterProduct,
+    LocalSlopes,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+    RescaledRegressor,
+    TableRegressor,
+)
 from ellipack.errors import DomainError, InputError, ShapeError
 from ellipack.report import plots
 from ellipack.report.plots import plot_importances, plot_progress, plot_spectrum
@@ -71,6 +79,29 @@ def test_importances_are_drawn_with_standard_errors() -> None:
     drawn.figure.draw_without_rendering()  # type: ignore[union-attr]  # these axes have a figure
 
 
+def test_importances_of_a_table_are_those_of_its_columns() -> None:
+    sizes, noise = np.random.default_rng(0).normal(size=(2, 400))
+    table = {"noise": noise, "size": sizes, "color": ["red", "blue"] * 200, "y": 3 * sizes + noise}
+    model = ellipack.run(table, "y").model
+    assert model.importances_ is not None
+    drawn = plot_importances(model)
+    assert [label.get_text() for label in drawn.get_yticklabels()] == ["size", "noise", "color"]
+    widths = [bar.get_width() for bar in drawn.patches]  # type: ignore[attr-defined]  # patches of bars are rectangles
+    np.testing.assert_allclose(widths, [each.share for each in model.importances_.columns])
+    early = plot_importances(TableRegressor("y").fit({"a": [1.0, 2.0], "y": [1.0, 2.0]}))
+    assert [bar.get_width() for bar in early.patches] == [0.0]  # type: ignore[attr-defined]
+    pyplot.close("all")
+    other = TableRegressor("y", learner=RescaledRegressor(PackingRegressor())).fit(table)
+    accepted = "a MetricRegressor, or a TableRegressor that learns with one, such as result.model"
+    with pytest.raises(InputError, match=f"learner must measure .*: {accepted}, got a TableRegressor"):
+        plot_importances(other)
+    with pytest.raises(InputError, match=f"learner must measure .*: {accepted}, got a RunResult"):
+        plot_importances(ellipack.run(table, "y"))
+    with pytest.raises(NotFittedError):
+        plot_importances(TableRegressor("y"))
+    assert pyplot.get_fignums() == []
+
+
 def test_feature_names_are_not_parsed_as_formulas() -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))
     names = ["$\\frac{1}", "a name that is longer than any label can be, by far", "c"]
@@ -114,7 +145,9 @@ def test_invalid_input_raises_before_a_figure_is_created() -> None:
     record = records.full()
     with pytest.raises(InputError, match="learner must have a metric_, got a LinearRegression without one"):
         plot_spectrum(LinearRegression())
-    with pytest.raises(InputError, match="learner must measure the importance of features, got a LinearRegression"):
+    with pytest.raises(
+        InputError, match=r"learner must measure the importance of features: .*, got a LinearRegression"
+    ):
         plot_importances(LinearRegression())
     with pytest.raises(NotFittedError):
         plot_spectrum(MetricRegressor())

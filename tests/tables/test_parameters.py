@@ -1,5 +1,6 @@
 """Every parameter of `TableRegressor` and `run` is accepted in each documented form, or refused by name."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import ellipack
 from ellipack import MetricRegressor, PackingRegressor, RescaledRegressor, TableRegressor
@@ -54,7 +55,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "id_column": ({"id_column": ["cat"]}, r"id_column must be the name of a column, got \['cat'\]"),
     "on_error": ({"on_error": None}, "on_error must be one of stop, skip, got None"),
     "keep": ({"keep": 1.5}, "keep must be the name of a column, or a list of names, got 1.5"),
-    "coverage": ({"coverage": "high"}, "coverage must hold real numbers, got str"),
+    "coverage": ({"coverage": "high"}, "coverage must hold real numbers, got 'high'"),
     "workers": ({"workers": 4}, r"workers must be ellipack.Workers\(executor\) or None, got 4"),
 }
 
@@ -168,6 +169,21 @@ def test_the_score_of_a_table_is_that_of_its_target() -> None:
         model.score(frame.assign(y=None))
     with pytest.raises(ShapeError, match=r"y must hold one number per row, 60, got an array of shape \(59,\)"):
         model.score(X, y[1:])
+
+
+def test_scorers_and_searches_of_scikit_learn_need_labels_apart() -> None:
+    frame = pd.DataFrame(table())
+    X, y = frame.drop(columns="y"), frame["y"]
+    scores = cross_val_score(TableRegressor(), X, y, cv=3, scoring="neg_root_mean_squared_error")
+    assert (scores > -0.3).all()
+    search = GridSearchCV(TableRegressor(), {"drop": ["url", "cat"]}, cv=3, scoring="neg_mean_absolute_error")
+    assert search.fit(X, y).best_params_ == {"drop": "url"}
+    message = (
+        "X must not have the column 'y', if y holds the labels: omit y, or use TableRegressor() without a target and "
+        "leave the column out of X; scoring= of scikit-learn needs labels as y"
+    )
+    with pytest.raises(InputError, match=re.escape(message)):
+        TableRegressor("y").fit(frame, y)
 
 
 def test_the_score_leaves_out_rows_that_are_skipped() -> None:

@@ -2,7 +2,9 @@
 
 import copy
 import pickle
+import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import ellipack
-from ellipack import MetricRegressor, TableRegressor
+from ellipack import KeyedRegressor, MetricRegressor, TableRegressor, Workers
 from ellipack.errors import EllipackError, InputError, KindError, NonFiniteError, StreamError, TableWarning
 from ellipack.evaluation.run import load_run
 from ellipack.tables.frames import to_arrow
@@ -157,6 +159,12 @@ def test_bad_rows_name_the_cell_and_change_nothing(folder: Path, tmp_path: Path)
         (lambda: TableRegressor("a").fit(3), "X must be a data frame, an Arrow table, a dictionary of columns"),
         (lambda: TableRegressor("a").fit(np.ones(3)), "or an iterator of these, got ndarray of shape (3,)"),
         (lambda: TableRegressor("y", by="c").fit({"a": [1], "y": [1]}), "by must be one of the columns of table: a, y"),
+        (lambda: TableRegressor("y", by="y").fit({"a": [1], "y": [1]}), "by must not be the target, because a row is"),
+        (lambda: TableRegressor(by=["a", "y"]).fit({"a": [1]}, [1]), "by must not be the target, because a row is"),
+        (
+            lambda: ellipack.run({"a": [1], "y": [1]}, "y", learner=KeyedRegressor("y")),
+            "by must not be the target, because a row is predicted without it, got 'y'",
+        ),
         (lambda: TableRegressor("y", minimum=3, maximum=2).fit({"a": [1], "y": [1]}), "the minimum must be at most"),
         (lambda: TableRegressor("y", id_column="c").fit({"a": [1], "y": [1]}), "the id column must be one of"),
     ],
@@ -173,6 +181,64 @@ def test_columns_of_several_types_become_text() -> None:
     with pytest.raises(InputError, match="distinct names, got 'a' twice"):
         to_arrow(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     assert to_arrow(np.array([[1.0, 2.0]])).to_pydict() == {"x0": [1.0], "x1": [2.0]}
+
+
+HOURS = pd.date_range("2024-01-01", periods=100, freq="h")
+NO_COLUMN = "is not a column, and so not a feature: df.reset_index() makes it one"
+
+
+@pytest.mark.parametrize(
+    ("index", "start"),
+    [
+        (HOURS.rename("when"), "the index 'when' "),
+        (HOURS, "the index, which holds dates, "),
+        (HOURS.tz_localize("Europe/Berlin"), "the index, which holds dates, "),
+        (HOURS.to_period(), "the index, which holds dates, "),
+        (pd.Index(HOURS.date), "the index, which holds dates, "),
+        (pd.RangeIndex(100, name="ride"), "the index 'ride' "),
+        (pd.MultiIndex.from_product([range(50), ["a", "b"]], names=["shop", None]), "the index 'shop' "),
+        (pd.MultiIndex.from_product([HOURS[:50], ["a", "b"]]), "the index, which holds dates, "),
+    ],
+)
+def test_an_index_that_may_be_missed_is_said_once(index: pd.Index, start: str) -> None:
+    frame = pd.DataFrame({"x": np.arange(100) % 7, "y": np.arange(100.0)}, index=index)
+    halves = [frame[:50], frame[50:]]
+    workers = Workers(ThreadPoolExecutor(1))
+    calls: list[Callable[[TableRegressor], Any]] = [
+        lambda model: model.fit(frame),
+        lambda model: model.fit(halves),
+        lambda model: model.fit(halves, workers=workers),
+        lambda model: model.progressive(iter(halves)),
+        lambda model: model.set_params(target=None).fit(frame[["x"]], frame["y"]),
+    ]
+    for call in calls:
+        model = TableRegressor("y")
+        with pytest.warns(TableWarning) as caught:
+            call(model)
+        assert [str(each.message) for each in caught] == [start + NO_COLUMN]
+        model.set_params(target="y").partial_fit(frame)  # without another warning
+        model.predict(frame)
+
+
+@pytest.mark.parametrize("index", [pd.RangeIndex(5, 105), pd.Index(range(100, 0, -1)), pd.Index(list("abcd") * 25)])
+def test_an_index_that_nobody_will_miss_is_left_out(index: pd.Index) -> None:
+    frame = pd.DataFrame({"x": np.arange(100) % 7, "y": np.arange(100.0)}, index=index)
+    plain = TableRegressor("y").fit(frame.reset_index(drop=True))
+    assert TableRegressor("y").fit(frame).predict(frame).tolist() == plain.predict(frame).tolist()
+
+
+def test_the_target_can_not_be_an_index() -> None:
+    frame = pd.DataFrame({"x": range(100), "y": range(100)})
+    with pytest.raises(
+        InputError, match=rf"table has no column named 'y' \(the target\): the index 'y' {re.escape(NO_COLUMN)}"
+    ):
+        TableRegressor("y").fit(frame.set_index("y"))
+    with pytest.raises(
+        InputError, match=f"X must have at least one column, got none: the index 'y' {re.escape(NO_COLUMN)}"
+    ):
+        ellipack.run(frame[["y"]].set_index("y"), "y")
+    with pytest.raises(InputError, match=r"X must have at least one column, got none$"):
+        TableRegressor("y").fit(frame[[]])
 
 
 def test_metric_regressor_points_to_it() -> None:

@@ -5,7 +5,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from ellipack.tabular import TableBatch, TableEncoder
+from ellipack.tables.python_messages import to_python
+from ellipack.tabular import CellOptions, TableBatch, TableEncoder
 from ellipack.tabular.kind_inference import InferredKind, Sample, infer_kind
 
 DAYS = [f"2024-01-{i:02d}" for i in range(1, 31)]
@@ -133,3 +134,26 @@ def test_integers_that_lose_digits_as_numbers_are_named(cells: pa.Array) -> None
     assert TableEncoder.from_head(table, "y", kinds={"c": "category"}).warnings == []
     small = TableBatch.from_table(pa.table({"c": pa.array([2**53, 1.5, 3]), "y": pa.array([1, 2, 3])}))
     assert TableEncoder.from_head(small, "y").warnings == []
+
+
+@pytest.mark.parametrize(
+    ("options", "cell", "given"),
+    [
+        (CellOptions(decimal=","), "1.25", "--decimal ','"),
+        (CellOptions(thousands="."), "1.25", "--thousands '.'"),
+        (CellOptions(decimal=".", thousands=" "), "1,25", "--decimal '.' and --thousands ' '"),
+    ],
+)
+def test_an_option_that_makes_numbers_text_is_named(options: CellOptions, cell: str, given: str) -> None:
+    for cells in ([cell] * 30, [cell] * 10 + ["2"] * 20, [f"{k}{cell}" for k in range(1, 31)]):
+        (said,) = infer_kind(Sample.of("c", pa.array(cells)), None, options).warnings
+        n_bad = len([each for each in cells if each != "2"])
+        assert said == (
+            f"column 'c' is treated as text, although it looks like numbers: with {given}, {n_bad} of its first 30 "
+            f"values are not, such as '{cells[0]}' in row 1: omit {given}, so that the format of each column is "
+            "inferred, or run with --drop 'c'"
+        )
+        assert to_python(said).endswith("is inferred, or set drop=['c']")
+    assert 'omit decimal="' in to_python(said) or 'omit thousands="."' in to_python(said)
+    assert infer_kind(Sample.of("c", pa.array(["rain", "sun"] * 20)), None, options).warnings == []
+    assert infer_kind(Sample.of("c", pa.array([cell] * 30)), "category", options).warnings == []

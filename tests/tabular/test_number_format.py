@@ -105,6 +105,14 @@ def test_other_columns_decide_what_a_single_separator_means() -> None:
     assert find_usual_separators(contrary) == Separators()
 
 
+def test_a_point_before_three_digits_is_decimal_unless_it_is_said_or_shown() -> None:
+    values = pa.array(["1.101", "2.202"])
+    found = find_number_format(values)
+    assert (found.format, found.is_ambiguous, found.is_decisive) == (PLAIN, False, False)
+    for options in ({"given": Separators(",", ".")}, {"usual": Separators(",")}):
+        assert find_number_format(values, **options).format.parse(values).values.tolist() == [1101, 2202]
+
+
 @pytest.mark.parametrize(
     ("value", "format", "message"),
     [

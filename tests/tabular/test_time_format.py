@@ -3,6 +3,7 @@
 import locale
 import re
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from ellipack.errors import DomainError, StreamError
 from ellipack.tabular import CellOptions, TableBatch, TableEncoder
+from ellipack.tabular.kind_inference import Sample, infer_kind
 from ellipack.tabular.time_format import TimeFormat
 from ellipack.tabular.time_inference import find_numeric_times, find_time_format
 
@@ -221,3 +223,50 @@ def test_no_other_format_is_suggested_that_can_not_fit() -> None:
     assert column.explain_invalid("12/31/2013").endswith(
         "if %m/%d/%Y fits all rows, run with --time-format 't=%m/%d/%Y' from the first row"
     )
+
+
+ZONED = [f"2024-01-{1 + t // 24:02d} {t % 24:02d}:00+01:00" for t in range(40)]
+NAIVE = [f"2024-02-{1 + t // 24:02d} {t % 24:02d}:00" for t in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "reason"),
+    [
+        (ZONED, NAIVE[5], "'2024-02-01 05:00' has no time zone, but the times of the first rows have one"),
+        (NAIVE, ZONED[5], "'2024-01-01 05:00+01:00' has a time zone, but the times of the first rows have none"),
+        (NAIVE, "2024-01-01T05:00:00.123Z", "'2024-01-01T05:00:00.123Z' has a time zone, but the times of the first"),
+        (["1/2/2024 5:00 PM -05"] * 40, "1/2/2024 5:00 PM", "'1/2/2024 5:00 PM' has no time zone, but the times of"),
+        (["31.12.2024, 17:00"] * 40, "31.12.2024, 17:00 CET", "'31.12.2024, 17:00 CET' has a time zone, but the times"),
+    ],
+)
+@pytest.mark.parametrize("is_given", [False, True])
+def test_all_times_of_a_column_have_a_time_zone_or_none(
+    first: list[str], other: str, reason: str, is_given: bool
+) -> None:
+    pattern = "iso" if "-0" in first[0][:6] else "%d.%m.%Y" if "." in first[0] else "%m/%d/%Y"
+    formats = {"t": pattern} if is_given or "/" in pattern else {}
+    encoder = TableEncoder.from_dict(encoder_of({"t": first}, time_formats=formats).to_dict())
+    later: dict[str, list[Any]] = {"t": [first[1], "NA", other, first[2], other], "y": [1.0] * 5}
+    for size in (1, 2, 5):
+        start = 2 - 2 % size  # of the batch with row 3
+        part = pa.table({name: cells[start : start + size] for name, cells in later.items()})
+        with pytest.raises(StreamError, match=f"row 3, column 't': {re.escape(reason)}"):
+            encoder.parse(TableBatch.from_table(part, first=1 + start))
+
+
+def test_times_with_and_without_a_time_zone_in_the_first_rows_are_said() -> None:
+    (said,) = infer_kind(Sample.of("t", pa.array([*ZONED, NAIVE[5], *ZONED]))).warnings
+    assert said == (
+        "column 't' is treated as dates or times, although 1 of its first 81 values are not, such as "
+        "'2024-02-01 05:00' in row 41; --on-error skip skips such rows"
+    )
+    (said,) = infer_kind(Sample.of("t", pa.array([*ZONED, *NAIVE]))).warnings
+    assert "looks like dates (iso): 40 of its first 80 values are not, such as '2024-02-01 00:00' in row 41" in said
+
+
+def test_a_date_has_no_time_zone_to_miss() -> None:
+    days = ["2024-01-01", "2024-01-02", "2024-01-03"]
+    for cells in ([*ZONED, *days], [*NAIVE, *days], [*days, *NAIVE], days):
+        assert not TimeFormat().with_zone_of(pa.array(cells)).parse(pa.array(cells)).invalid.any()
+        assert encoder_of({"t": cells}).warnings == []
+    assert TimeFormat().with_zone_of(pa.array(days)).has_zone is None

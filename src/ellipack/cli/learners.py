@@ -53,6 +53,8 @@ def use_past(learner: StreamingRegressor[Any], options: Options, table: TableStr
         if name not in table.columns:
             columns = ", ".join(table.columns)
             raise InputError(f"--by must be one of the columns of {table.name}: {columns}, got {name!r}")
+    if options.target in options.by:
+        raise InputError(f"--by must not be the target, because a row is predicted without it, got {options.target!r}")
     if options.by:
         learner.set_params(by=key_columns(options.by))
     if not options.past and isinstance(learner, KeyedRegressor):

@@ -225,6 +225,8 @@ def _check_columns(dtypes: Any, target: str, by: tuple[str | int, ...]) -> Colum
     for name in (target, *by):
         if str(name) not in names:
             raise InputError(f"columns must contain {name!r}, got {', '.join(names)}")
+    if target in map(str, by):
+        raise InputError(f"by must not be the target, because a row is predicted without it, got {target!r}")
     features = [name for name in names if name != target and (_is_numeric(dtypes[name]) or name not in by)]
     for name in (*features, target):
         if not _is_numeric(dtypes[name]):

@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from ellipack.errors import InputError, ShapeError
 from ellipack.learners.metric.effects import Effect
+from ellipack.learners.metric.importances import Importances
 from ellipack.metric import Metric
 from ellipack.report.formatting import clean, truncate
 from ellipack.report.record import Progress, Record
@@ -113,7 +114,9 @@ def plot_importances(learner: Any, axes: Axes | None = None, *, top: int = 20) -
     Parameters
     ----------
     learner : estimator
-        Fitted regressor with the attributes ``feature_importances_`` and ``feature_importances_std_``.
+        Fitted `MetricRegressor`, or any regressor with the attributes ``feature_importances_`` and
+        ``feature_importances_std_``; or fitted `TableRegressor`, whose columns are drawn, such as the ``model`` of the
+        result of `ellipack.run`.
     axes : matplotlib.axes.Axes or None, default None
         Axes to draw on. If None, a new figure is created.
     top : int, default 20
@@ -133,8 +136,7 @@ def plot_importances(learner: Any, axes: Axes | None = None, *, top: int = 20) -
     2
     """
     n_shown = check_integer(top, "top", 1)
-    importances, errors = _importances(learner)
-    names = getattr(learner, "feature_names_in_", [f"feature {i}" for i in range(len(importances))])
+    names, importances, errors = _importances(learner)
     order = np.argsort(-importances, kind="stable")[:n_shown]
     drawn = _axes(axes)
     drawn.barh(np.arange(len(order)), importances[order], xerr=errors[order], color=COLORS[0], height=0.7)
@@ -223,12 +225,22 @@ def _metric(learner: Any) -> Metric:
     return metric
 
 
-def _importances(learner: Any) -> tuple[Floats, Floats]:
-    """Return the importances of a learner and their standard errors, 0 where they are not known."""
-    if not hasattr(type(learner), "feature_importances_std_"):
-        raise InputError(f"learner must measure the importance of features, got a {type(learner).__name__}")
-    errors = np.asarray(learner.feature_importances_std_, dtype=np.float64)
-    return np.asarray(learner.feature_importances_, dtype=np.float64), np.where(np.isnan(errors), 0.0, errors)
+def _importances(learner: Any) -> tuple[Sequence[str], Floats, Floats]:
+    """Return names of features, or of the columns of a table, their importances, and the standard errors.
+
+    What is not known is 0.
+    """
+    if hasattr(type(learner), "feature_importances_std_"):
+        values = np.asarray(learner.feature_importances_, dtype=np.float64)
+        errors = np.asarray(learner.feature_importances_std_, dtype=np.float64)
+        names = getattr(learner, "feature_names_in_", [f"feature {i}" for i in range(len(values))])
+        return names, values, np.nan_to_num(errors)
+    found = learner.importances_ if hasattr(type(learner), "importances_") else None
+    if not isinstance(found, Importances):
+        accepted = "a MetricRegressor, or a TableRegressor that learns with one, such as result.model"
+        raise InputError(f"learner must measure the importance of features: {accepted}, got a {type(learner).__name__}")
+    shares, errors = np.array([(each.share, each.share_std) for each in found.columns], dtype=np.float64).T
+    return [", ".join(each.columns) for each in found.columns], np.nan_to_num(shares), np.nan_to_num(errors)
 
 
 def create_panels(count: int) -> tuple[Figure, list[Axes]]:

@@ -20,6 +20,7 @@ SOURCE: Final = "table"
 
 _BATCH_ROWS = 1024  # an interrupt waits for the end of a batch
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+_INDEX_REMARK = b"ellipack.index"  # in the metadata of a schema
 
 
 def to_arrow(frame: Any) -> pa.Table:
@@ -47,7 +48,7 @@ def to_arrow(frame: Any) -> pa.Table:
     [{'sky': 'blue', 'y': 1}, {'sky': None, 'y': 2}]
     """
     if hasattr(frame, "iloc") and hasattr(frame, "columns"):  # pandas: its own conversion adds the index
-        return _from_columns({str(name): frame.iloc[:, i] for i, name in enumerate(_unique(frame.columns))})
+        return _from_pandas(frame)
     if isinstance(frame, Mapping):
         return _from_columns({str(name): column for name, column in frame.items()})
     if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
@@ -59,6 +60,19 @@ def to_arrow(frame: Any) -> pa.Table:
         names = list(dict.fromkeys(name for row in frame for name in row))
         return _from_columns({str(name): [row.get(name) for row in frame] for name in names})
     return _from_array(frame)
+
+
+def index_remark(table: pa.Table | pa.RecordBatch) -> str:
+    """Return a warning that a table lacks the index of its data frame; an empty string if nobody will miss it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> index_remark(to_arrow(pd.DataFrame({"day": [1, 2], "y": [3, 4]}).set_index("day")))
+    "the index 'day' is not a column, and so not a feature: df.reset_index() makes it one"
+    """
+    remark: bytes = (table.schema.metadata or {}).get(_INDEX_REMARK, b"")
+    return remark.decode()
 
 
 def iterate_tables(data: Any) -> Iterator[pa.Table]:
@@ -120,17 +134,41 @@ def _append(table: pa.Table, other: pa.Table) -> pa.Table:
     if missing:
         raise InputError(f"all tables must have the columns of the first one, but one lacks: {', '.join(missing)}")
     parts = [TableBatch.from_table(each.select(names), SOURCE).table for each in (table, other) if each.num_rows]
-    return pa.Table.from_batches([concat_tables(parts, names)]) if parts else table
+    if not parts:
+        return table
+    return pa.Table.from_batches([concat_tables(parts, names)]).replace_schema_metadata(table.schema.metadata)
 
 
 def with_labels(table: pa.Table, labels: Any, name: str) -> pa.Table:
     """Return a table with a column of labels."""
     if name in table.schema.names:
-        raise InputError(f"X must not have the column {name!r}, if y holds the labels: drop it, or omit y")
+        raise InputError(
+            f"X must not have the column {name!r}, if y holds the labels: omit y, or use TableRegressor() without a "
+            "target and leave the column out of X; scoring= of scikit-learn needs labels as y"
+        )
     column = _to_column(labels, name)
     if len(column) != table.num_rows:
         raise ShapeError(f"y must hold one label per row, {table.num_rows:,}, got {len(column):,}")
     return table.append_column(name, column)
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    """Return the columns of a data frame. The metadata has the remark of `index_remark`."""
+    remark = _remark_on_index(frame.index)
+    if len(frame) and not len(frame.columns):
+        raise InputError("X must have at least one column, got none" + (f": {remark}" if remark else ""))
+    table = _from_columns({str(name): frame.iloc[:, i] for i, name in enumerate(_unique(frame.columns))})
+    return table.replace_schema_metadata({_INDEX_REMARK: remark}) if remark else table
+
+
+def _remark_on_index(index: Any) -> str:
+    """Return that an index with a name, or of dates, is not a column; an empty string for any other index."""
+    names = ", ".join(repr(str(name)) for name in index.names if name is not None)
+    kinds = {level.inferred_type for level in getattr(index, "levels", [index])}
+    if not names and not kinds & {"datetime64", "datetime", "date", "period"}:
+        return ""
+    which = f"the index {names}" if names else "the index, which holds dates,"
+    return f"{which} is not a column, and so not a feature: df.reset_index() makes it one"
 
 
 def _from_columns(columns: Mapping[str, Any]) -> pa.Table:
@@ -153,9 +191,10 @@ def _from_array(values: Any) -> pa.Table:
 
 def _no_table(values: Any) -> InputError:
     shape = f" of shape {values.shape}" if isinstance(values, np.ndarray) else ""
+    remedy = ": X.collect() makes it a data frame" if hasattr(values, "collect") else ""  # a lazy frame of polars
     return InputError(
         "X must be a data frame, an Arrow table, a dictionary of columns, a list of dictionaries, a two-dimensional "
-        f"array or an iterator of these, got {type(values).__name__}{shape}"
+        f"array or an iterator of these, got {type(values).__name__}{shape}{remedy}"
     )
 
 

@@ -22,6 +22,7 @@ _REMEDIES: Final = (
     (r"with --na\b", "with cells=CellOptions(na=...)"),
     (r"run with --decimal (\S)", r'set cells=CellOptions(decimal="\1")'),
     (r"run with --thousands '(.)'", r'set cells=CellOptions(thousands="\1")'),
+    (r"--(decimal|thousands) '(.?)'", r'\1="\2"'),
 )
 
 

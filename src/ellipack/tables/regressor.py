@@ -30,7 +30,15 @@ from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.locks import LearnLock
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
-from ellipack.tables.frames import SOURCE, is_iterator, iterate_batches, iterate_tables, regroup_tables, with_labels
+from ellipack.tables.frames import (
+    SOURCE,
+    index_remark,
+    is_iterator,
+    iterate_batches,
+    iterate_tables,
+    regroup_tables,
+    with_labels,
+)
 from ellipack.tables.parameters import TableParameters, check_workers, column_names
 from ellipack.tables.python_messages import python_hints, warn_about_columns
 from ellipack.tabular import (
@@ -568,6 +576,9 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         options = PredictionOptions(given.minimum, given.maximum, tuple(keep), given.id_column)
         check_columns(options, names, SOURCE)
         target = names[-1] if given.target is None else given.target  # `with_labels` appends it
+        remark = index_remark(head[0].table)
+        if remark and target not in names:
+            raise InputError(f"{SOURCE} has no column named {target!r} (the target): {remark}")
         learner: Any = MetricRegressor() if given.learner is None else clone(given.learner)
         drop = {*given.drop, *([] if given.id_column is None else [given.id_column])}
         # before the kinds of many columns are inferred
@@ -589,6 +600,9 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         for name in [] if by is None else key_columns(by):
             if name not in names:
                 raise InputError(f"by must be one of the columns of {SOURCE}: {', '.join(names)}, got {name!r}")
+            if name == target:
+                raise InputError(f"by must not be the target, because a row is predicted without it, got {name!r}")
+        encoder.warnings += [remark] if remark else []
         return Run(learner, encoder, SOURCE, options=options)
 
     def _labels(self, tables: Iterable[Any]) -> Floats:

@@ -113,6 +113,7 @@ class InferredKind:
 
 
 _NO_OPTIONS, _UNKNOWN = CellOptions(), Separators()
+_NOT_SIMILAR = "", ""
 
 
 def infer_kind(
@@ -156,14 +157,16 @@ def infer_kind(
         number = find_number_format(values, options.separators, usual)
     is_number = is_numeric_type(sample.cells.type) or _is_enough(number.share, len(values))
     if sample.name in options.time_formats:
-        kind, times = "time", FoundTimes(TimeFormat(options.time_formats[sample.name]), 1.0)
+        kind = "time"
+        times = FoundTimes(TimeFormat(options.time_formats[sample.name]).with_zone_of(values), 1.0)
     elif kind == "time" or (kind is None and not is_number):
         times = _find_times(sample, usual_times)
     elif kind is None and (format := find_numeric_times(sample.name, values)):
         kind, times = "time", FoundTimes(format, 1.0)
     found = kind or _detect_kind(sample.cells.type, values, is_number, times)
     if found == "category":
-        return _infer_category(sample, number, times, is_given=kind is not None)
+        similar = _find_similar(sample, number, times, options) if kind is None else _NOT_SIMILAR
+        return _infer_category(sample, similar)
     if found == "time":
         return _infer_time(sample, times)
     if found == "number":
@@ -264,11 +267,11 @@ def _has_separator(values: pa.Array, format: NumberFormat) -> bool:
     return any(each in str(value) for each in separators if each for value in values.to_pylist())
 
 
-def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, is_given: bool) -> InferredKind:
-    """Infer notes and warnings of a category column."""
+def _infer_category(sample: Sample, looks_like: tuple[str, str]) -> InferredKind:
+    """Infer notes and warnings of a category column. `looks_like` is a result of `_find_similar`."""
     values, name, warnings = sample.values, escape_name(sample.name), []
     n_distinct = len(pc.unique(values))
-    similar, remedy = ("", "") if is_given else _find_similar(sample, number, times)
+    similar, remedy = looks_like
     if similar:
         warnings.append(f"column '{name}' is treated as text, although it looks like {similar}: {remedy}")
     is_identifier = len(values) >= MIN_VALUES and n_distinct >= _MIN_SHARE * len(values)
@@ -286,10 +289,16 @@ def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, i
     return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct, only_level=only_level)
 
 
-def _find_similar(sample: Sample, number: FoundFormat, times: FoundTimes) -> tuple[str, str]:
+def _find_similar(sample: Sample, number: FoundFormat, times: FoundTimes, options: CellOptions) -> tuple[str, str]:
     """Return what text looks like but is not, numbers or dates, and what to do; empty strings if it is like none."""
     name = escape_name(sample.name)
     correct = "correct them, name spellings of missing values with --na"
+    if (given := _given_separators(options)) and _is_enough(
+        find_number_format(sample.values).share, len(sample.values)
+    ):
+        invalid = sample.describe_invalid(number.format.parse)
+        remedy = f"omit {given}, so that the format of each column is inferred, or run with --drop '{name}'"
+        return f"numbers: with {given}, {invalid}", remedy
     if number.share >= _MIN_SIMILAR or _has_few_words(sample.values, number):
         invalid = sample.describe_invalid(number.format.parse)
         return f"numbers: {invalid}", f"{correct}, {_skip_or_drop(name, 'number')}"
@@ -302,7 +311,14 @@ def _find_similar(sample: Sample, number: FoundFormat, times: FoundTimes) -> tup
             remedy = f"write all in the same one, or run with --kind '{name}=category' or --drop '{name}'"
             return f"dates in several formats, such as {example}", remedy
         return f"dates, such as {example}", f"run with --time-format '{name}=FORMAT' or --kind '{name}=category'"
-    return "", ""
+    return _NOT_SIMILAR
+
+
+def _given_separators(options: CellOptions) -> str:
+    """Return the options that say how all numbers are written; an empty string if there are none."""
+    decimal = [] if options.decimal is None else [f"--decimal '{options.decimal}'"]
+    thousands = [] if options.thousands is None else [f"--thousands '{options.thousands}'"]
+    return " and ".join(decimal + thousands)
 
 
 def _skip_or_drop(name: str, kind: str) -> str:

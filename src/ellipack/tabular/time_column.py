@@ -2,6 +2,7 @@
 
 import math
 from copy import copy
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from ellipack.tabular.columns import (
     JsonDict,
     MissingIndicator,
     NewFeature,
+    get_bool,
     get_entry,
     get_float,
     get_int,
@@ -157,6 +159,9 @@ class TimeColumn:
         """Return why a value is invalid."""
         if self.format.is_time_of_day:
             return f"{quote_value(value)} is not a time of day like 12:30"
+        if not replace(self.format, has_zone=None).parse(pa.array([value])).invalid.any():
+            has, others = ("no", "have one") if self.format.has_zone else ("a", "have none")
+            return f"{quote_value(value)} has {has} time zone, but the times of the first rows {others}"
         if self.format.pattern == "iso":
             return f"{quote_value(value)} is not a date like 2024-05-31 or 2024-05-31T12:30:00Z"
         reason = f"{quote_value(value)} is not a date as those of the first rows, {self.format.describe()}"
@@ -259,18 +264,20 @@ class TimeColumn:
 
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
-        own = {"name": self.name, "kind": self.kind, "note": self._note, "format": self.format.pattern}
+        own = {"name": self.name, "kind": self.kind, "note": self._note}
+        written = {"format": self.format.pattern, "has_zone": self.format.has_zone}
         # In the order of their indices, which does not depend on how rows were batched.
         features = {part: list(self._features[part]) for part in sorted(self._features, key=self._features.__getitem__)}
         parts = {"features": features, "initial": list(self._initial)}
         trend = {"trend": self._trend_feature, "first_time": self._first_time, "last_days": self._last_days}
-        return own | parts | trend | self._indicator.to_dict()
+        return own | written | parts | trend | self._indicator.to_dict()
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "TimeColumn":
         """Restore the state from `to_dict`; raise ModelFileError if it is invalid."""
         try:
-            format = TimeFormat(get_str(data, "format"))
+            has_zone = None if get_entry(data, "has_zone") is None else get_bool(data, "has_zone")
+            format = TimeFormat(get_str(data, "format"), has_zone)
         except DomainError as error:
             raise invalid_entry("format", "the format of times", get_str(data, "format")) from error
         features, initial, allowed = get_entry(data, "features"), get_strs(data, "initial"), periodic_parts(format)

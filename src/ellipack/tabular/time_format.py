@@ -4,13 +4,13 @@ A format is inferred from the first values of a column and then fixed. All value
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ellipack.errors import DomainError
 from ellipack.tabular.arrow import pa, pc
-from ellipack.tabular.columns import Bools, convert_each_cell, is_datetime_type
+from ellipack.tabular.columns import Bools, convert_each_cell, is_datetime_type, is_string_type
 from ellipack.tabular.number_format import PLAIN
 from ellipack.tabular.table_batch import to_clean_strings, to_strings
 from ellipack.tabular.time_names import MONTH_NAMES, ZONE_OFFSETS
@@ -37,6 +37,8 @@ _MICROSECONDS_PER_UNIT = {
 _HALF = r"(?P<p>[AaPp]\.?[Mm]\.?)"
 _ZONE = rf"(?P<z>[-+][0-9]{{2}}:?[0-9]{{2}}|[-+][0-9]{{2}}|{'|'.join(ZONE_OFFSETS)})"
 _CLOCK = rf"(?P<H>[0-9]{{1,2}}):(?P<M>[0-9]{{2}})(?::(?P<S>[0-9]{{2}})(?:[.,](?P<f>[0-9]+))?)?(?: *{_HALF})?"
+_WITHOUT_ZONE = rf"[T ,][0-9]{{1,2}}:[0-9:.,]+(?: *{_HALF})?\s*$"  # of texts that end with a time of day
+_WITH_ZONE = rf"[T ,][0-9]{{1,2}}(?::[0-9:.,]+)?(?: *{_HALF})? *{_ZONE}\s*$"
 _DIRECTIVES = {
     **dict.fromkeys("mdHI", "[0-9]{1,2}"),
     **dict.fromkeys("yMS", "[0-9]{2}"),
@@ -86,6 +88,8 @@ class TimeFormat:
         with %Y %y %m %d %b %B %a %A %j %G %V %u %H %I %M %S %f %p %z %Z. A week without %u is its Monday. After a
         pattern without a time of day, a time of day and a time zone may follow. Names of months are known in several
         languages.
+    has_zone : bool or None, default None
+        Whether a time zone must follow each time of day. If None, it may.
 
     Examples
     --------
@@ -95,6 +99,7 @@ class TimeFormat:
     """
 
     pattern: str = "iso"
+    has_zone: bool | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.pattern in ("iso", "time of day", *EPOCHS):
@@ -140,9 +145,30 @@ class TimeFormat:
             return _to_microseconds(column, *_MICROSECONDS_PER_UNIT[column.type.unit], valid)
         if self.pattern in EPOCHS:
             return self._parse_epochs(column)
-        if self.pattern == "iso":
-            return _to_microseconds(*_convert_iso(to_strings(column)))
-        return self._parse_pattern(to_clean_strings(column))
+        is_iso = self.pattern == "iso"
+        cells = (
+            _to_microseconds(*_convert_iso(to_strings(column)))
+            if is_iso
+            else self._parse_pattern(to_clean_strings(column))
+        )
+        if self.has_zone is None:
+            return cells
+        others = _matches(column, _WITHOUT_ZONE if self.has_zone else _WITH_ZONE)
+        return TimeCells(np.where(others, 0, cells.values), cells.missing, cells.invalid | others)
+
+    def with_zone_of(self, values: pa.Array) -> "TimeFormat":
+        """Return the same format, in which a time zone follows each time of day, or none, as in most values.
+
+        Examples
+        --------
+        >>> TimeFormat().with_zone_of(pa.array(["2024-01-01 05:00+01:00", "2024-01-01"])).has_zone
+        True
+        """
+        has_one_form = self.is_time_of_day or self.pattern in EPOCHS or re.search("%[HI]", self.pattern)
+        if has_one_form or not is_string_type(values.type):
+            return self
+        n_with, n_without = (np.count_nonzero(_matches(values, each)) for each in (_WITH_ZONE, _WITHOUT_ZONE))
+        return replace(self, has_zone=bool(n_with >= n_without)) if n_with or n_without else self
 
     def may_fit(self, text: str) -> bool:
         """Return whether a text looks like this format. It is fast for single texts, and does not check the date."""
@@ -193,6 +219,12 @@ class TimeFormat:
 
 
 ISO, TIME_OF_DAY = TimeFormat(), TimeFormat("time of day")
+
+
+def _matches(column: pa.Array, pattern: str) -> Bools:
+    """Return which cells match a regular expression; false where they are missing."""
+    found = pc.match_substring_regex(to_strings(column), pattern).fill_null(False)
+    return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
 def _to_days(parts: dict[str, pa.Array], count: int) -> tuple[Ints, Bools]:

@@ -101,7 +101,8 @@ def find_time_format(values: pa.Array, usual: TimeFormat | None = None) -> Found
         if not decided:
             return FoundTimes(likely[first], max(shares), tuple(likely[i] for i in rivals))
         first = decided[0]
-    return FoundTimes(likely[first], max(shares))
+    format = likely[first].with_zone_of(values)
+    return FoundTimes(format, 1.0 - float(format.parse(values).invalid.mean()))
 
 
 def has_known_format(values: pa.Array) -> bool:
