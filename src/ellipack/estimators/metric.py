@@ -481,9 +481,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         rows = check_all(state.core, X, y, keys)
         predictions = empty_predictions(len(rows.y), with_intervals=len(positions) > 0)
         if workers is None:
-            threads = check_n_jobs(self.n_jobs)
-            with state.learn_lock.turn:
-                learner.run_rounds(state, rows, predictions, threads)
+            learner.run_rounds(state, rows, predictions, check_n_jobs(self.n_jobs))
         else:
             learn_in_shards(state, rows.X, rows.y, predictions, workers, self.n_jobs, rows.keys)
         return predictions.select(positions) if len(positions) else predictions

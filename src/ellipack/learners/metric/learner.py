@@ -148,9 +148,10 @@ def learn_into(
 def run_rounds(
     state: MetricState, rows: Rows, predictions: Predictions, n_jobs: int, plain: Predictions | None = None
 ) -> None:
-    """Learn rows by short calls of the core, and write their predictions into arrays. The caller holds the lock.
+    """Learn rows by short calls of the core, and write their predictions into arrays.
 
-    A call stops before the last round of a phase, and before a round that fills the memory.
+    The caller keeps other threads from changing the state, by its lock or by that of its estimator. A call of the core
+    stops before the last round of a phase, and before a round that fills the memory.
 
     Parameters
     ----------
